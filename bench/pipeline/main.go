@@ -93,13 +93,13 @@ func run(ctx context.Context) error {
 		name         string
 		codec        kgo.CompressionCodec
 		alone, whole float64 // floors
-	}{{"none", kgo.NoCompression(), 7, 6}, {"lz4", kgo.Lz4Compression(), 6, 6}} {
+	}{{"none", kgo.NoCompression(), 13, 6}, {"lz4", kgo.Lz4Compression(), 13, 6}} {
 		topic := "clicks_" + c.name
 		if err := g.Fill(ctx, topic, c.codec, gen.Clicks, ground.Traffic(2_000_000, *events), 10*time.Minute, nil); err != nil {
 			return err
 		}
-		var ours, theirs side
-		var disk int64
+		var alone, ours, theirs side // the best round of each
+		var disk, peak int64         // peak: the greatest of weir alone
 		var rows []float64
 		for round := range *rounds + counting { // the first ones warm up, and count rows
 			// The sides take turns, so that a noisy minute slows down both.
@@ -123,10 +123,13 @@ func run(ctx context.Context) error {
 			if ours.CPU == 0 || o.total() < ours.total() {
 				ours = o
 			}
-			disk = w.disk
+			if alone.CPU == 0 || o.CPU < alone.CPU {
+				alone = o
+				alone.engine = 0
+			}
+			disk, peak = w.disk, max(peak, o.Peak)
 		}
-		alone := ours
-		alone.engine = 0
+		alone.Peak = peak
 		say := func(name string, s side) {
 			report.Say("%-6s %-14s %14.0f %8.2f %8.2f %9.0f", c.name, name, s.perSecond(), s.total().Seconds(), s.Wall.Seconds(), float64(s.Peak)/(1<<20))
 		}
