@@ -94,7 +94,7 @@ fuzz: ## every fuzz target for FUZZTIME each
 	  done; done
 
 e2e: tools ## the whole from outside: truth, kills, outages, damage by hand; some minutes
-	go test -count=1 -timeout 15m ./e2e $(ARGS)
+	go test -count=1 -timeout 60m ./e2e $(ARGS)
 
 CYCLES ?= 200
 SEED ?= 0
