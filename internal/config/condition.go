@@ -149,14 +149,14 @@ func (t *Test) tests() []operand {
 }
 
 // where checks conditions.
-func (v *validator) where(path string, list []Where) {
+func (v *validator) where(path string, j *Job, list []Where) {
 	for i := range list {
-		v.condition(fmt.Sprintf("%s[%d]", path, i), &list[i])
+		v.condition(fmt.Sprintf("%s[%d]", path, i), j, &list[i])
 	}
 }
 
 // condition checks that a condition has one form, and that its tests make sense.
-func (v *validator) condition(at string, c condition) {
+func (v *validator) condition(at string, j *Job, c condition) {
 	t := c.test()
 	tests := t.tests()
 	inside, forms := c.parts()
@@ -184,8 +184,9 @@ func (v *validator) condition(at string, c condition) {
 			v.complain(at+"."+o.key, "%s has no order; write is: %s", o.value, o.value)
 		}
 	}
+	v.constants(at, j, t)
 	for _, p := range inside {
-		v.condition(at+"."+p.at, p.condition)
+		v.condition(at+"."+p.at, j, p.condition)
 	}
 }
 

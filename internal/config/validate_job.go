@@ -49,11 +49,11 @@ func (v *validator) job(path string, j *Job) {
 	if m := versionTail.FindString(j.Name); m != "" {
 		v.complain(path+".name", "names that end in %s are kept for versions of a job; try %s and version: %s", m, strings.TrimSuffix(j.Name, m), m[2:])
 	}
-	v.where(path+".where", j.Where)
+	v.where(path+".where", j, j.Where)
 	for i := range j.Measures {
 		m := &j.Measures[i]
 		at := fmt.Sprintf("%s.measures[%d]", path, i)
-		v.where(at+".where", m.Where)
+		v.where(at+".where", j, m.Where)
 		if m.kind().number && m.Apply != nil {
 			v.complain(at+".apply", "functions make texts of texts, and %s measures a number; leave apply out", m.Kind)
 		}
@@ -329,13 +329,7 @@ func (v *validator) paths(path string, j *Job) {
 // fields too.
 func (v *validator) texts(path string, j *Job) {
 	check := func(at string, paths []string, needs string) {
-		for _, p := range paths {
-			p = event.ParsePathText(p)
-			if strings.Contains(p, "[json]") || !event.InEnvelope(p) || !strings.HasPrefix(p, "header:") && (p != "key:" || j.KeyFormat != "") {
-				return
-			}
-		}
-		if len(paths) > 0 {
+		if j.alwaysText(paths) {
 			v.complain(path+"."+at, "%s is a text, %s", strings.Join(paths, " or "), needs)
 		}
 	}
