@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,6 +209,10 @@ var otherNames = map[string]string{
 	"present": "exists", "or": "any", "and": "all", "none": "not", "value": "is", "values": "in",
 }
 
+// octal matches a whole number with a zero in front. To YAML 1.1 it is octal and to YAML 1.2 decimal,
+// and most are codes, which are texts.
+var octal = regexp.MustCompile(`^[-+]?0[0-9_]+$`)
+
 // operandText returns a constant in a form that keeps its kind: a text in quotes, and a
 // number, true or false as JSON has them.
 func operandText(tag, value string, plain bool, integer func() (int64, bool)) (string, error) {
@@ -220,6 +225,9 @@ func operandText(tag, value string, plain bool, integer func() (int64, bool)) (s
 	case "!!int", "!!float":
 		if _, err := event.ParseBound(value); err == nil {
 			return value, nil
+		}
+		if tag == "!!int" && octal.MatchString(value) {
+			return "", fmt.Errorf("%s has a zero in front; put a text in quotes, and write a number without it", value)
 		}
 		if n, ok := integer(); ok && tag == "!!int" {
 			return strconv.FormatInt(n, 10), nil

@@ -343,9 +343,18 @@ func (r *reader) scalar(k *key, n *yaml.Node, path string) (string, bool) {
 		r.complain(n, path, "expected text, found %s; put it in quotes: %q", describe(n), n.Value)
 		return "", false
 	case element.kind == text && k.format == "any":
+		small := strings.ToLower(n.Value)
+		if n.Tag == "!!bool" && n.Value != small {
+			r.complain(n, path, "%s is %s in YAML; write that, or put the text in quotes: %q", n.Value, small, n.Value)
+			return "", false
+		}
 		return n.Value, true
 	}
 	value := n.Value
+	if element.kind == integer && n.Tag == "!!int" && octal.MatchString(value) {
+		r.complain(n, path, "%s has a zero in front, which is octal in some YAML and decimal in other; leave the zero out", value)
+		return "", false
+	}
 	if element.kind == integer && n.Tag == "!!int" { // 262_144, 0x40000
 		var number int64
 		if n.Decode(&number) == nil {
