@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/limits"
 	"weir/sketches/bloom"
 )
 
@@ -39,6 +40,8 @@ func (v *validator) job(path string, j *Job) {
 		}
 	}
 
+	v.throttle(path, j)
+
 	if n := j.Chunk; n&(n-1) != 0 {
 		below := 1 << (bits.Len(uint(n)) - 1)
 		v.complain(path+".chunk", "%d is no power of two; try %d or %d", n, below, 2*below)
@@ -57,6 +60,31 @@ func (v *validator) job(path string, j *Job) {
 		if m.kind().number && m.Apply != nil {
 			v.complain(at+".apply", "functions make texts of texts, and %s measures a number; leave apply out", m.Kind)
 		}
+	}
+}
+
+// throttle checks that a limiter can keep the limit, and that spans of event time are whole
+// milliseconds, as times of events are.
+func (v *validator) throttle(path string, j *Job) {
+	whole := func(key string, d Duration) {
+		if d%Duration(time.Millisecond) != 0 {
+			v.complain(path+"."+key, "%s is no whole number of milliseconds, which is how finely times are read", d)
+		}
+	}
+	whole("lateness", j.Lateness)
+	whole("skew", j.Skew)
+	t := j.Throttle
+	if t == nil {
+		return
+	}
+	whole("throttle.per", t.Per)
+	if t.Form != "funnel" {
+		return
+	}
+	if _, err := limits.NewFunnel(0, int64(t.Limit), int64(t.Per)); err != nil {
+		v.complain(path+".throttle.limit", "%d in %s is more than one in a nanosecond; take fewer, or a longer per", t.Limit, t.Per)
+	} else if _, err := limits.NewFunnel(int64(t.Burst), int64(t.Limit), int64(t.Per)); err != nil {
+		v.complain(path+".throttle.burst", "a burst of %d takes more than 36 years to run off at %d in %s; take a smaller one", t.Burst, t.Limit, t.Per)
 	}
 }
 
