@@ -83,12 +83,26 @@ func (f *File) HasEvents(each string) bool { return f.schema.Events(each) != nil
 // Leads reports whether a path leads to a value of the schema: of a record or, if each is not empty, of
 // an event in the array there.
 func (f *File) Leads(each, path string) bool {
-	of := f.schema
-	if each != "" {
-		beside, ok := strings.CutPrefix(path, event.OfRecord)
-		if path = beside; !ok {
-			of = of.Events(each)
-		}
-	}
+	of, path := f.of(each, path)
 	return of != nil && of.Leads(path)
+}
+
+// Kinds returns the kinds of the value to which a path leads.
+func (f *File) Kinds(each, path string) event.Kinds {
+	of, path := f.of(each, path)
+	if of == nil {
+		return 0
+	}
+	return of.Kinds(path)
+}
+
+// of returns the schema of what a path leads through, and the path in it.
+func (f *File) of(each, path string) (*event.Schema, string) {
+	if each == "" {
+		return f.schema, path
+	}
+	if beside, ok := strings.CutPrefix(path, event.OfRecord); ok {
+		return f.schema, beside
+	}
+	return f.schema.Events(each), path
 }

@@ -33,6 +33,7 @@ type ErrorKeys struct {
 type measureKind struct {
 	window.Kind
 	number bool     // it measures a number, so functions on texts have no use
+	plain  bool     // it keeps a text, number or bool as it stands
 	about  string   // what it does, for the reference: "counts distinct ids"
 	parts  []string // the suffixes of its columns in views, if there is not one without
 

@@ -9,6 +9,7 @@ type TopKKeys struct {
 
 var topkMeasure = measureKind{
 	Kind:  window.TopK,
+	plain: true,
 	about: "keeps the most frequent values of a field, texts, numbers or bools of at most 1 KiB, with bounds of their counts",
 	spec:  func(m *Measure, w *window.Measure) { w.K = m.K },
 }

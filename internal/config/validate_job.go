@@ -19,8 +19,8 @@ func (v *validator) job(path string, j *Job) {
 	v.windows(path, j)
 	v.columns(path, j)
 	v.paths(path, j)
-	v.texts(path, j)
 	v.format(path, j)
+	v.needs(path, j)
 	for i := range j.Measures {
 		if m := &j.Measures[i]; m.kind().judge != nil {
 			m.kind().judge(v, fmt.Sprintf("%s.measures[%d]", path, i), m)
@@ -352,32 +352,47 @@ func (v *validator) paths(path string, j *Job) {
 	}
 }
 
-// texts checks that no number is read of what is always a text, a header or a key without a schema, because
-// every event that has it would be malformed; and that a key with a schema is not read as a value and by its
-// fields too.
-func (v *validator) texts(path string, j *Job) {
-	check := func(at string, paths []string, needs string) {
-		if j.alwaysText(paths) {
-			v.complain(path+"."+at, "%s is a text, %s", strings.Join(paths, " or "), needs)
+// needs checks that no number, text or id is read of what is never one, because every event that has it would
+// be malformed; and that a key with a schema is not read as a value and by its fields too.
+func (v *validator) needs(path string, j *Job) {
+	const ids, plain = event.Numbers | event.Texts, event.Numbers | event.Texts | event.Bools
+	check := func(at string, paths, apply []string, need event.Kinds, needs string) {
+		if has := j.kinds(paths, apply); has != 0 && has&need == 0 {
+			v.complain(path+"."+at, "%s is %s, %s", fieldName(paths, apply), kindWords(has), needs)
 		}
 	}
 	switch unit, err := event.ParseUnit(j.Time.Unit); {
-	case err != nil, unit == event.RFC3339, unit == event.ISO8601:
+	case err != nil:
+	case unit == event.RFC3339, unit == event.ISO8601:
+		check("time.field", j.Time.Field, nil, event.Texts, "and unit "+j.Time.Unit+" needs a text; say what the number counts, s, ms, us or ns")
 	default:
-		check("time.field", j.Time.Field, "and unit "+j.Time.Unit+" needs a number; say unit: rfc3339 or unit: iso8601 if it is such a time, or unit: record for the timestamp of the record")
+		check("time.field", j.Time.Field, nil, event.Numbers, "and unit "+j.Time.Unit+" needs a number; say unit: rfc3339 or unit: iso8601 if it is such a time, or unit: record for the timestamp of the record")
 	}
 	for i, c := range j.By {
+		check(fmt.Sprintf("by[%d]", i), c.Field, c.Apply, plain, "and a column needs a text, number or bool")
 		if g := c.Geohash; g != nil {
 			at := fmt.Sprintf("by[%d].geohash.", i)
-			check(at+"lon", g.Lon, "and a longitude is a number")
-			check(at+"lat", g.Lat, "and a latitude is a number")
+			check(at+"lon", g.Lon, nil, event.Numbers, "and a longitude is a number")
+			check(at+"lat", g.Lat, nil, event.Numbers, "and a latitude is a number")
 		}
+	}
+	if j.Dedupe != nil {
+		check("dedupe.field", j.Dedupe.Field, j.Dedupe.Apply, ids, "and an id is a text or a number")
+	}
+	if j.Throttle != nil {
+		check("throttle.field", j.Throttle.Field, j.Throttle.Apply, ids, "and a key is a text or a number")
 	}
 	for i := range j.Measures {
 		m := &j.Measures[i]
 		for _, r := range m.reads() {
-			if m.kind().number || r.key == "lon" || r.key == "lat" {
-				check(fmt.Sprintf("measures[%d].%s", i, r.key), r.paths, "and "+m.Kind+" needs a number")
+			at := fmt.Sprintf("measures[%d].%s", i, r.key)
+			switch k := m.kind(); {
+			case k.number, r.key == "lon", r.key == "lat":
+				check(at, r.paths, nil, event.Numbers, "and "+m.Kind+" needs a number")
+			case k.plain:
+				check(at, r.paths, m.Apply, plain, "and "+m.Kind+" needs a text, number or bool")
+			default:
+				check(at, r.paths, m.Apply, ids, "and "+m.Kind+" needs a text or a number")
 			}
 		}
 	}

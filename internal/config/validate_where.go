@@ -9,21 +9,41 @@ import (
 	"weir/event"
 )
 
-// alwaysText reports whether all paths lead to what is a text in every event: a header, or a key
-// without a schema.
-func (j *Job) alwaysText(paths []string) bool {
-	return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool {
-		p = event.ParsePathText(p)
-		return strings.Contains(p, "[json]") || !strings.HasPrefix(p, "header:") && (p != "key:" || j.KeyFormat != "")
-	})
+// kinds returns the kinds that a field can have, as far as the configuration and a schema in a file say it.
+func (j *Job) kinds(paths, apply []string) (all event.Kinds) {
+	format, err := event.ParseFormat(j.Format)
+	columns := err == nil && format.HasColumns()
+	for _, p := range paths {
+		switch p = event.ParsePathText(p); {
+		case strings.Contains(p, "[json]"):
+			all |= event.AnyKind
+		case strings.HasPrefix(p, "header:"), p == "key:" && j.KeyFormat == "":
+			all |= event.Texts
+		case event.InEnvelope(p):
+			all |= event.AnyKind
+		case columns:
+			all |= event.Numbers | event.Texts
+		case j.Schema != nil:
+			all |= j.Schema.Kinds(event.ParsePathText(j.Each), p)
+		default:
+			all |= event.AnyKind
+		}
+	}
+	if slices.Contains(apply, "host") || slices.Contains(apply, "path") {
+		all &= event.Texts // of anything else there is none
+	}
+	return all
 }
 
-// alwaysCell reports whether all paths lead to columns, whose values are numbers and texts.
-func (j *Job) alwaysCell(paths []string) bool {
-	format, err := event.ParseFormat(j.Format)
-	return err == nil && format.HasColumns() && len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool {
-		return strings.Contains(p, "[json]") || event.InEnvelope(event.ParsePathText(p))
-	})
+// kindWords names kinds in a message.
+func kindWords(kinds event.Kinds) string {
+	var words []string
+	for i, word := range []string{"true or false", "a number", "a text", "an object or an array"} {
+		if kinds&(1<<i) != 0 {
+			words = append(words, word)
+		}
+	}
+	return strings.Join(words, " or ")
 }
 
 // constants warns of constants that no value can be like, whatever is in the log: so a test never
@@ -34,27 +54,38 @@ func (v *validator) constants(at string, j *Job, t *Test) {
 	warn := func(key, format string, args ...any) {
 		v.origins.Warnings = append(v.origins.Warnings, fmt.Sprintf("%s.%s: ", at, key)+fmt.Sprintf(format, args...))
 	}
+	kinds := j.kinds(t.Field, t.Apply)
+	if kinds == 0 {
+		return
+	}
+	format, _ := event.ParseFormat(j.Format) // it has been checked
 	host := slices.Contains(t.Apply, "host")
-	text := host || slices.Contains(t.Apply, "path") || j.alwaysText(t.Field)
-	cell := !text && j.alwaysCell(t.Field)
 	for _, o := range t.tests() {
 		constant, err := strconv.Unquote(o.value)
 		quoted := err == nil
 		equal := o.key == "is" || o.key == "is_not"
+		of, what := event.Numbers, "a number"
+		switch {
+		case quoted:
+			of, what = event.Texts, "a text"
+		case o.value == "true", o.value == "false":
+			of, what = event.Bools, "a bool"
+		}
 		outcome, remedy := "the test never holds", ""
 		if o.key == "is_not" {
 			outcome = "the test always holds"
 		}
-		if equal {
+		switch {
+		case equal && quoted && (isNumber(constant) || constant == "true" || constant == "false"):
+			remedy = "; leave the quotes out"
+		case equal && !quoted && kinds&event.Texts != 0:
 			remedy = "; put quotes around " + o.value
 		}
-		switch boolean := o.value == "true" || o.value == "false"; {
+		switch {
 		case o.texts != nil, o.key == "exists":
-		case text && !quoted:
-			warn(o.key, "%s is a text, and %s is none: %s%s", field, o.value, outcome, remedy)
-		case cell && boolean:
-			warn(o.key, "%s is a number or a text, and %s is neither: %s%s", field, o.value, outcome, remedy)
-		case cell && quoted && equal && isNumber(constant):
+		case kinds&of == 0:
+			warn(o.key, "%s is %s, and %s is %s: %s%s", field, kindWords(kinds), o.value, what, outcome, remedy)
+		case kinds == event.Numbers|event.Texts && format.HasColumns() && equal && quoted && isNumber(constant):
 			warn(o.key, "%s is a number where it looks like one, and %q is a text: %s; leave the quotes out", field, constant, outcome)
 		}
 		texts := o.texts
@@ -63,7 +94,7 @@ func (v *validator) constants(at string, j *Job, t *Test) {
 		}
 		for _, s := range texts {
 			// lower leaves numbers, such as 1E5, as they are.
-			if small := strings.Map(lower, s); small != s && (host || slices.Contains(t.Apply, "lower") && (text || strings.Trim(s, "0123456789+-.E") != "")) {
+			if small := strings.Map(lower, s); small != s && (host || slices.Contains(t.Apply, "lower") && (kinds&event.Numbers == 0 || strings.Trim(s, "0123456789+-.E") != "")) {
 				warn(o.key, "%s has no letters A to Z: no value is like %q; write %q", field, s, small)
 			}
 		}

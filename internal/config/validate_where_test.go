@@ -1,6 +1,8 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,14 +15,14 @@ func TestConstants(t *testing.T) {
 		job, where string
 		want       []string
 	}{
-		{"", `{field: "header:n", at_least: 10}`, []string{`at_least: header:n is a text, and 10 is none: the test never holds`}},
-		{"", `{field: ["header:n", key], is: true}`, []string{`is: header:n or key is a text, and true is none: the test never holds; put quotes around true`}},
-		{"", `{field: "header:bot", is_not: true}`, []string{`is_not: header:bot is a text, and true is none: the test always holds; put quotes around true`}},
-		{"", `{field: url, apply: host, is: 10}`, []string{`is: host of url is a text, and 10 is none: the test never holds; put quotes around 10`}},
+		{"", `{field: "header:n", at_least: 10}`, []string{`at_least: header:n is a text, and 10 is a number: the test never holds`}},
+		{"", `{field: ["header:n", key], is: true}`, []string{`is: header:n or key is a text, and true is a bool: the test never holds; put quotes around true`}},
+		{"", `{field: "header:bot", is_not: true}`, []string{`is_not: header:bot is a text, and true is a bool: the test always holds; put quotes around true`}},
+		{"", `{field: url, apply: host, is: 10}`, []string{`is: host of url is a text, and 10 is a number: the test never holds; put quotes around 10`}},
 		{"", `{field: url, apply: [host], in: [a.org, B.org]}`, []string{`in: host of url has no letters A to Z: no value is like "B.org"; write "b.org"`}},
 		{"", `{field: u, apply: [trim, lower], is_not: AbÉ}`, []string{`is_not: lower of trim of u has no letters A to Z: no value is like "AbÉ"; write "abÉ"`}},
 		{"", `{field: u, apply: lower, prefix: DE}`, []string{`prefix: lower of u has no letters A to Z: no value is like "DE"; write "de"`}},
-		{"format: csv", `{field: c2, is_not: true}`, []string{`is_not: c2 is a number or a text, and true is neither: the test always holds; put quotes around true`}},
+		{"format: csv", `{field: c2, is_not: true}`, []string{`is_not: c2 is a number or a text, and true is a bool: the test always holds; put quotes around true`}},
 		{"format: tsv", `{field: c2, is: "12"}`, []string{`is: c2 is a number where it looks like one, and "12" is a text: the test never holds; leave the quotes out`}},
 		{"format: tsv", `{field: c2, apply: path, is: "12"}`, nil},
 		{"format: csv", `{field: c2, is: "007", is_not: 12, in: ["12"], above: "12", exists: true}`, nil},
@@ -48,6 +50,47 @@ func TestConstants(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: -want +got\n%s", c.where, diff)
+		}
+	}
+}
+
+// TestKindsOfSchema: what a schema in a file says about a field is compared with what reads it.
+func TestKindsOfSchema(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ev.avsc")
+	schema := `{"type":"record","name":"Ev","fields":[{"name":"ts","type":"long"},{"name":"bot","type":"boolean"},{"name":"url","type":"string"},{"name":"n","type":"int"},{"name":"d","type":["null","double"]},
+		{"name":"sub","type":{"type":"record","name":"Sub","fields":[{"name":"x","type":"string"}]}}]}`
+	if err := os.WriteFile(file, []byte(schema), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ time, job, problem, warning string }{
+		{"field: ts", `measures: [{name: m, kind: sum, field: url}]`, "measures[0].field: url is a text, and sum needs a number", ""},
+		{"field: ts", `measures: [{name: m, kind: hll, field: bot}]`, "measures[0].field: bot is true or false, and hll needs a text or a number", ""},
+		{"field: ts", `measures: [{name: m, kind: last, field: sub}]`, "measures[0].field: sub is an object or an array, and last needs a text, number or bool", ""},
+		{"field: ts", `by: [{name: s, field: sub, default: none}]`, "by[0]: sub is an object or an array, and a column needs a text, number or bool", ""},
+		{"field: ts", `dedupe: {field: bot}`, "dedupe.field: bot is true or false, and an id is a text or a number", ""},
+		{"field: ts", `throttle: {field: [bot, sub], limit: 1, per: 1s}`, "throttle.field: bot or sub is true or false or an object or an array, and a key is a text or a number", ""},
+		{"field: ts, unit: rfc3339", `max_groups: 1`, "time.field: ts is a number, and unit rfc3339 needs a text; say what the number counts, s, ms, us or ns", ""},
+		{"field: ts", `where: [{field: bot, is_not: "true"}]`, "", `where[0].is_not: bot is true or false, and "true" is a text: the test always holds; leave the quotes out`},
+		{"field: ts", `where: [{field: n, is: few}]`, "", `where[0].is: n is a number, and "few" is a text: the test never holds`},
+		{"field: ts", `where: [{field: url, below: 5}]`, "", `where[0].below: url is a text, and 5 is a number: the test never holds`},
+		{"field: ts", `measures: [{name: m, kind: sum, field: [url, n]}, {name: k, kind: topk, field: bot}, {name: q, kind: quantile, field: d}]`, "", ""},
+		{"field: ts", `where: [{field: d, is: 5, is_not: NaN}, {field: [url, bot], is: true}]`, "", ""},
+	} {
+		data := "jobs:\n  - name: a\n    topic: a\n    format: avro\n    schema_file: " + file + "\n    time: {" + c.time + "}\n    window: 1m\n    " + c.job + "\n"
+		_, origins, err := Load(Options{File: "weir.yaml", Data: []byte(data)})
+		problem := ""
+		if err != nil {
+			_, problem, _ = strings.Cut(err.Error(), "jobs[0].")
+		}
+		if problem != c.problem {
+			t.Errorf("%s: %q, want %q", c.job, problem, c.problem)
+		}
+		var want []string
+		if c.warning != "" {
+			want = []string{"jobs[0]." + c.warning}
+		}
+		if diff := cmp.Diff(want, origins.Warnings); err == nil && diff != "" {
+			t.Errorf("%s: -want +got\n%s", c.job, diff)
 		}
 	}
 }
