@@ -94,3 +94,21 @@ func TestIndexLikeKey(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestOfRecordAlone: without each, a path that begins with record: is a key of that spelling, and a warning says so.
+func TestOfRecordAlone(t *testing.T) {
+	for each, want := range map[string][]string{
+		"":          {`jobs[0].by[0]: record:app.name names a key of that spelling, because each is not given; the field of the event is app.name`},
+		", each: b": nil,
+		`, format: csv, columns: [c1, "record:app.name", c2]`: nil,
+	} {
+		data := "jobs: [{name: a, topic: a, time: {field: c1}, window: 1m, by: [{name: app, field: \"record:app.name\", default: none}, c2]"
+		_, origins, err := Load(Options{File: "weir.yaml", Data: []byte(data + each + "}]")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, origins.Warnings); diff != "" {
+			t.Errorf("%s: %s", each, diff)
+		}
+	}
+}

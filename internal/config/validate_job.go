@@ -338,6 +338,10 @@ func (v *validator) paths(path string, j *Job) {
 		if strings.HasPrefix(u.field, "header:") { // a name, not steps
 			continue
 		}
+		if rest, ok := strings.CutPrefix(u.field, event.OfRecord); ok && j.Each == "" && !inColumns && !warned[u.field] {
+			warned[u.field] = true
+			v.origins.Warnings = append(v.origins.Warnings, fmt.Sprintf("%s.%s: %s names a key of that spelling, because each is not given; the field of the event is %s", path, u.at, u.field, rest))
+		}
 		if m := digits.FindStringSubmatchIndex(u.field); m != nil && !warned[u.field] {
 			warned[u.field] = true
 			v.origins.Warnings = append(v.origins.Warnings, fmt.Sprintf("%s.%s: %s names the key %s of an object; the element of an array is %q", path, u.at, u.field,
