@@ -50,3 +50,19 @@ func TestKinds(t *testing.T) {
 		}
 	}
 }
+
+// checkKinds compares the kinds of the values that were read at paths with those that the schema says.
+func checkKinds(t *testing.T, s *event.Schema, seen map[string]map[event.Kind]int) {
+	t.Helper()
+	for path, of := range seen {
+		var got event.Kinds
+		for i, kind := range []event.Kind{event.Bool, event.Number, event.String, event.Composite} {
+			if of[kind] > 0 {
+				got |= 1 << i
+			}
+		}
+		if want := s.Kinds(path); got != want {
+			t.Errorf("%s: values of the kinds %04b, the schema says %04b", path, got, want)
+		}
+	}
+}
