@@ -120,7 +120,7 @@ func forms() []form {
 			same:   period("%[1]s") + " = " + period("%[2]s") + " AND " + ofPeriod("%[1]s") + " = " + ofPeriod("%[2]s"),
 			within: inDates,
 			cover: "if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), " +
-				"range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), " + begins(next("_step.1")) + " - 1) - " + begins("_step.1") + ", " + every + ")))), [])",
+				"range(toUInt64(_step.2), toUInt64(intDiv(greatest(least(toInt64(toUnixTimestamp(now())), " + begins(next("_step.1")) + " - 1) - " + begins("_step.1") + " + " + every + ", 0), " + every + ")))), [])",
 			start:   "toDateTime(" + begins("_window.1") + ", 'UTC')",
 			end:     "toDateTime(least(" + begins("_window.1") + " + (_window.2 + 1) * " + every + ", " + begins(next("_window.1")) + "), 'UTC')",
 			aligned: every + " %% %[1]d = 0 AND " + begins("_window.1") + " %% %[1]d = 0 AND " + begins(next("_window.1")) + " %% %[1]d = 0",

@@ -318,6 +318,22 @@ func TestOverRefuses(t *testing.T) {
 	}
 }
 
+// TestOverAhead: events that are ahead of the server's clock are in no cumulative window that
+// has not begun, and the question about those that have begun is answered.
+func TestOverAhead(t *testing.T) {
+	c := open(t)
+	a := newAsked(t, c, ofIDs, Rollup{Window: time.Minute})
+	day := time.Now().Unix()/86400*86400 - 86400
+	a.count(sighting{day, "/0", 1, 100}, sighting{day + 3*86400 + 120, "/0", 2, 100})
+	date := func(d int64) string { return time.Unix(d, 0).UTC().Format(time.DateOnly) }
+	for _, every := range []int{120, 3600, 86400} {
+		sql := fmt.Sprintf("SELECT toUnixTimestamp(window_start) - %d, uniqExact(window_end) > 0, max(hits) FROM %s(from='%s', to='%s', unit='day', zone='UTC', every=%d) GROUP BY ALL", day, c.name("clicks_cumulative_total"), date(day), date(day+5*86400), every)
+		if got := fmt.Sprint(read(t, c, sql)); got != "[(0,1,1)]" {
+			t.Errorf("every %d s: %s", every, got)
+		}
+	}
+}
+
 // TestOverExpired: where states of ids have expired, their number is not known; and windows
 // of which rows have expired are left out.
 func TestOverExpired(t *testing.T) {

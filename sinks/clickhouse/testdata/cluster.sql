@@ -954,7 +954,7 @@ SELECT
     toUInt8(ifNull(window_end <= _at.4, 0)) AS complete
 FROM
 (
-    SELECT `page`, `country`, arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `users`, `active`, `seen`, `_active_held`, `_seen_held`
+    SELECT `page`, `country`, arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(intDiv(greatest(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})) + greatest({every:UInt32}, 1), 0), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `users`, `active`, `seen`, `_active_held`, `_seen_held`
     FROM
     (
         SELECT `page`, `country`, _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`, groupBitmapMergeState(_p.`active`) AS `active`, groupBitmapMergeState(_p.`seen`) AS `seen`, max(_p.`_active_held`) AS `_active_held`, max(_p.`_seen_held`) AS `_seen_held`
@@ -1029,7 +1029,7 @@ SELECT
     toUInt8(ifNull(window_end <= _at.4, 0)) AS complete
 FROM
 (
-    SELECT arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `users`, `active`, `seen`, `_active_held`, `_seen_held`
+    SELECT arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(intDiv(greatest(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})) + greatest({every:UInt32}, 1), 0), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `users`, `active`, `seen`, `_active_held`, `_seen_held`
     FROM
     (
         SELECT _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`, groupBitmapMergeState(_p.`active`) AS `active`, groupBitmapMergeState(_p.`seen`) AS `seen`, max(_p.`_active_held`) AS `_active_held`, max(_p.`_seen_held`) AS `_seen_held`
@@ -1886,7 +1886,7 @@ SELECT
     toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
 FROM
 (
-    SELECT `cell`, arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `users`
+    SELECT `cell`, arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(intDiv(greatest(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})) + greatest({every:UInt32}, 1), 0), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `users`
     FROM
     (
         SELECT `cell`, _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`
@@ -1951,7 +1951,7 @@ SELECT
     toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
 FROM
 (
-    SELECT arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `users`
+    SELECT arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(intDiv(greatest(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})) + greatest({every:UInt32}, 1), 0), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `users`
     FROM
     (
         SELECT _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`
@@ -2283,7 +2283,7 @@ SELECT
     toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
 FROM
 (
-    SELECT arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `users`
+    SELECT arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(intDiv(greatest(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})) + greatest({every:UInt32}, 1), 0), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `users`
     FROM
     (
         SELECT _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`

@@ -706,7 +706,7 @@ SELECT
     toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
 FROM
 (
-    SELECT `page`, `country`, arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `active`, `_active_held`
+    SELECT `page`, `country`, arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(intDiv(greatest(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})) + greatest({every:UInt32}, 1), 0), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `active`, `_active_held`
     FROM
     (
         SELECT `page`, `country`, _step, sum(_p.hits) AS hits, groupBitmapMergeState(_p.`active`) AS `active`, max(_p.`_active_held`) AS `_active_held`
@@ -770,7 +770,7 @@ SELECT
     toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
 FROM
 (
-    SELECT arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `active`, `_active_held`
+    SELECT arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(intDiv(greatest(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})) + greatest({every:UInt32}, 1), 0), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `active`, `_active_held`
     FROM
     (
         SELECT _step, sum(_p.hits) AS hits, groupBitmapMergeState(_p.`active`) AS `active`, max(_p.`_active_held`) AS `_active_held`
