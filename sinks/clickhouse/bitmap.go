@@ -17,7 +17,7 @@ var bitmapKind = kind{
 	common: "bitmapAndCardinality(%[1]s, %[2]s)",
 
 	distinct: "toUInt64(%s)",
-	margin:   "toUInt64(0 * %s)",
+	margin:   "toUInt64(0 * %[1]s)",
 
 	empty: "bitmapBuild(CAST([], 'Array(UInt32)'))",
 }

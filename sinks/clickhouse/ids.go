@@ -169,14 +169,13 @@ func (d idsData) measured(of func(m *measure) string) string {
 }
 
 // Distinct returns an expression for how many ids have so many different values, and Margin
-// one for by how much a number of ids may be wrong, if so many pairs of ids are expected to
-// share a value.
+// one for kind.margin.
 func (d idsData) Distinct(values string) string {
 	return d.measured(func(m *measure) string { return fmt.Sprintf(m.distinct, values) })
 }
 
-func (d idsData) Margin(pairs string) string {
-	return d.measured(func(m *measure) string { return fmt.Sprintf(m.margin, pairs) })
+func (d idsData) Margin(change, squares, most string) string {
+	return d.measured(func(m *measure) string { return fmt.Sprintf(m.margin, change, squares, most) })
 }
 
 // A source is ids: expressions for arrays of them in rows of the state table and of rollups.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/window"
 )
 
 // triangle compares a view of retention by one measure, and the one of all pages by the
@@ -221,6 +223,41 @@ func TestSessions(t *testing.T) {
 	check() // some windows have newer rows
 }
 
+// TestSessionsOfPair: the bounds hold if two of a thousand ids share a hash, and each begins six
+// sessions, which the other one hides.
+func TestSessionsOfPair(t *testing.T) {
+	a := newAsked(t, open(t), ofIDs[:1], Rollup{Window: time.Minute})
+	seen := map[uint32]int{}
+	var ids []int
+	for i := 0; len(ids) == 0; i++ {
+		hash := window.SetHash(nil, fmt.Append(nil, i))
+		if other, ok := seen[hash]; ok {
+			ids = append(ids, other, i)
+		}
+		seen[hash] = i
+	}
+	for i := ids[1] + 1; len(ids) < 1000; i++ {
+		ids = append(ids, i)
+	}
+	at := int64(noon / 1000)
+	for _, late := range []int64{0, 1500} { // at the same times; or each in the pauses of the other
+		var events []sighting
+		for hour := range int64(6) {
+			for i, id := range ids {
+				events = append(events, sighting{at + hour*3600 + late*int64(i%2), fmt.Sprint("/", late), id, 0})
+			}
+		}
+		slices.SortStableFunc(events, func(a, b sighting) int { return int(a.at - b.at) })
+		a.count(events...)
+		params := fmt.Sprintf("measure='people', from=toDateTime(%d), to=toDateTime(%d), gap=1800, every=21600", at, at+21600)
+		b := a.bounds("page", "clicks_sessions", params)[fmt.Sprint("/", late)]
+		if b.least > 6000 || b.most < 6000 || b.most > 6060 {
+			t.Errorf("6,000 sessions begin, which is not in %v, or that is too wide", b)
+		}
+		t.Log(b)
+	}
+}
+
 // went returns how many of some users took each step, of a list of pages, in their order.
 func (a *asked) went(from, to int64, steps []string) []uint64 {
 	all := make([]uint64, len(steps))
@@ -378,11 +415,15 @@ func TestIdsExpired(t *testing.T) {
 }
 
 // TestSetMargin: fewer pairs of ids share a hash than the margin of a set allows for, but for
-// one in 10,000 times.
+// one in 10,000 times, also if a pair changes a number by more than one.
 func TestSetMargin(t *testing.T) {
 	var sql []string
+	var most []uint64 // that a pair changes
 	for _, mean := range []float64{0.0001, 0.00011, 0.01, 0.1, 1, 3, 10, 116, 5000} {
-		sql = append(sql, fmt.Sprintf("(%g, toUInt64(%s))", mean, fmt.Sprintf(setKind.margin, fmt.Sprint(mean))))
+		for _, n := range []uint64{1, 2, 48} {
+			most = append(most, n)
+			sql = append(sql, fmt.Sprintf("(%g, toUInt64(%s))", mean, fmt.Sprintf(setKind.margin, fmt.Sprint(mean*float64(n)), fmt.Sprint(mean*float64(n*n)), fmt.Sprint(n))))
+		}
 	}
 	var means []float64
 	var margins []uint64
@@ -394,13 +435,13 @@ func TestSetMargin(t *testing.T) {
 	}
 	for i, mean := range means {
 		within := 0.0 // the probability of so few pairs
-		for k := range margins[i] + 1 {
+		for k := range margins[i]/most[i] + 1 {
 			lg, _ := math.Lgamma(float64(k) + 1)
 			within += math.Exp(float64(k)*math.Log(mean) - mean - lg)
 		}
 		if within < 0.9999-1e-9 {
-			t.Errorf("a margin of %d holds %g times where %g pairs are expected", margins[i], within, mean)
+			t.Errorf("a margin of %d holds %g times where %g pairs are expected, which change %d each", margins[i], within, mean, most[i])
 		}
-		t.Logf("%g pairs: margin %d, exceeded %.1g times", mean, margins[i], 1-within)
+		t.Logf("%g pairs, which change %d each: margin %d, exceeded %.1g times", mean, most[i], margins[i], 1-within)
 	}
 }

@@ -51,7 +51,7 @@ type kind struct {
 	common string // of two states, %[1]s and %[2]s: how many ids are in both; empty: not known
 
 	distinct string // of the number of different values in a state of ids: how many ids; empty: it has none
-	margin   string // the expected number %[1]s of pairs of ids with one value: by how many ids a number may be wrong
+	margin   string // by how much a number may be wrong: %[1]s is by how much pairs of ids with one value are expected to change it, %[2]s that of squares, %[3]s how much a pair can
 
 	ids string // of a state of ids: an array of them; empty: it has none
 

@@ -25,6 +25,14 @@ import (
 // ⌈G/p⌉ before the first one of the answer on, so a session that began before the range and
 // goes on is not taken for one that begins.
 //
+// A pair of ids of a set that share a hash is taken for one id. The first event of a session that
+// begins for certain is that of one of them, and begins one of its sessions: the lower bound holds.
+// The upper bound may lack what both begin, because each may hide the pauses of the other. If
+// a pair shares its hash with the chance 2^-32 and each of the f ids of the range begins up to s
+// sessions in a window, that is the sum of f·s/2^32 in the mean, and its variance is at most
+// that of f·2s²/2^32, as (s+t)² ≤ 2s²+2t². In a window an id begins at most every/G of them, rounded up,
+// and no more than in all windows.
+//
 // The panes of each id are put in order once. So the work grows with the ids in panes, and not
 // with the gap, as it would if each pane were compared with the union of those before.
 func (l *layout) sessions(c *Client) []idsData {

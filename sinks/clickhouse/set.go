@@ -24,7 +24,7 @@ func setOf(hashes string) string { return strings.Replace(setDistinct, "%s", has
 //
 // Ids with one hash are taken for one. Of n ids, n²/2^33 pairs have one hash in the mean, and n·k/2^32
 // pairs with one of k of them; their number has a Poisson distribution. Each pair can change a
-// number of ids by one. The margin allows for no pair where 0.0001 or fewer are expected, and
+// number of ids by one, and a number of sessions by all that both begin. The margin allows for no pair where a change of 0.0001 or less is expected, and
 // for four times the standard deviation and three pairs more otherwise: it is exceeded once in
 // 10,000 times at most (TestSetMargin).
 var setKind = kind{
@@ -42,7 +42,7 @@ var setKind = kind{
 
 	common:   setOf("length(%[1]s)") + " + " + setOf("length(%[2]s)") + " - least(" + setOf("length(arrayDistinct(arrayConcat(%[1]s, %[2]s)))") + ", " + setOf("length(%[1]s)") + " + " + setOf("length(%[2]s)") + ")", // as live.Set.Common
 	distinct: setDistinct,
-	margin:   "if(%[1]s <= 0.0001, toUInt64(0), toUInt64(floor(%[1]s + 4 * sqrt(%[1]s) + 3)))",
+	margin:   "if(%[1]s <= 0.0001, toUInt64(0), toUInt64(floor(%[1]s + 4 * sqrt(%[2]s) + 3 * %[3]s)))",
 	ids:      "%s",
 
 	empty: "CAST([], 'Array(UInt32)')",

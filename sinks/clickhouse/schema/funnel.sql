@@ -7,8 +7,8 @@ WITH
 SELECT
     toUInt32(_k) AS step,
     {steps:Array(String)}[_k] AS name,
-    toUInt64(greatest(0, toInt64(_sure) - toInt64({{.Margin "_mixed"}}))) AS least,
-    toUInt64(_may + {{.Margin "_both"}}) AS most,
+    toUInt64(greatest(0, toInt64(_sure) - toInt64({{.Margin "_mixed" "_mixed" "1"}}))) AS least,
+    toUInt64(_may + {{.Margin "_both" "_both" "1"}}) AS most,
     toUInt8(ifNull(toDateTime({{.Until}}, 'UTC') <= _at.{{.CompleteAt}}, 0)) AS complete
 FROM
 (

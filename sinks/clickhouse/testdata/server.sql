@@ -1350,20 +1350,24 @@ SELECT
     toUInt8(ifNull(window_end <= _at.2, 0)) AS complete
 FROM
 (
-    SELECT `page`, `country`, _number, _sure, _may, sum(if(_number < 0, _may, 0)) OVER (PARTITION BY `page`, `country`) AS _of
+    SELECT `page`, `country`, _number, _sure, _may, _squares, _each, sum(if(_number < 0, _may, 0)) OVER (PARTITION BY `page`, `country`) AS _of
     FROM
     (
         SELECT
             `page`, `country`, if(_begun = 1, -1, intDiv(toInt64(bitShiftRight(_begun, 1)) - 1 - intDiv(toInt64({gap:UInt32}) + 59, 60), intDiv({every:UInt32}, 60))) AS _number,
             sum(bitAnd(_begun, 1)) AS _sure,
-            count() AS _may
+            count() AS _may,
+            sum(_most) AS _squares,
+            max(_most) AS _each
         FROM
         (
             SELECT
                 `page`, `country`, arraySort(groupArray(_place)) AS _panes,
-                arrayJoin(arrayPushBack(arrayFilter(b -> b > 0, arrayMap(
+                arrayFilter(b -> b > 0, arrayMap(
                     (w, gap) -> if(w > intDiv(toInt64({gap:UInt32}) + 59, 60) AND gap >= intDiv({gap:UInt32}, 60), toUInt64(w) * 2 + (gap > intDiv(toInt64({gap:UInt32}) + 59, 60)), 0),
-                    _panes, arrayPopFront(arrayDifference(arrayPushFront(_panes, toInt32(-1000000)))))), 1)) AS _begun
+                    _panes, arrayPopFront(arrayDifference(arrayPushFront(_panes, toInt32(-1000000)))))) AS _starts,
+                least(length(_starts), intDiv(toUInt64({every:UInt32}) + {gap:UInt32} - 1, greatest({gap:UInt32}, 1))) AS _most,
+                arrayJoin(arrayPushBack(_starts, 1)) AS _begun
             FROM (SELECT `page`, `country`, _place, arrayJoin(_ids) AS _id FROM (
             SELECT `page`, `country`, toUInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60), 60) + 1) AS _place, bitmapToArray(`active`) AS _ids
             FROM `weir`.`clicks_state`
@@ -1395,20 +1399,24 @@ SELECT
     toUInt8(ifNull(window_end <= _at.2, 0)) AS complete
 FROM
 (
-    SELECT _number, _sure, _may, sum(if(_number < 0, _may, 0)) OVER () AS _of
+    SELECT _number, _sure, _may, _squares, _each, sum(if(_number < 0, _may, 0)) OVER () AS _of
     FROM
     (
         SELECT
             if(_begun = 1, -1, intDiv(toInt64(bitShiftRight(_begun, 1)) - 1 - intDiv(toInt64({gap:UInt32}) + 59, 60), intDiv({every:UInt32}, 60))) AS _number,
             sum(bitAnd(_begun, 1)) AS _sure,
-            count() AS _may
+            count() AS _may,
+            sum(_most) AS _squares,
+            max(_most) AS _each
         FROM
         (
             SELECT
                 arraySort(groupArray(_place)) AS _panes,
-                arrayJoin(arrayPushBack(arrayFilter(b -> b > 0, arrayMap(
+                arrayFilter(b -> b > 0, arrayMap(
                     (w, gap) -> if(w > intDiv(toInt64({gap:UInt32}) + 59, 60) AND gap >= intDiv({gap:UInt32}, 60), toUInt64(w) * 2 + (gap > intDiv(toInt64({gap:UInt32}) + 59, 60)), 0),
-                    _panes, arrayPopFront(arrayDifference(arrayPushFront(_panes, toInt32(-1000000)))))), 1)) AS _begun
+                    _panes, arrayPopFront(arrayDifference(arrayPushFront(_panes, toInt32(-1000000)))))) AS _starts,
+                least(length(_starts), intDiv(toUInt64({every:UInt32}) + {gap:UInt32} - 1, greatest({gap:UInt32}, 1))) AS _most,
+                arrayJoin(arrayPushBack(_starts, 1)) AS _begun
             FROM (SELECT _place, arrayJoin(_ids) AS _id FROM (
             SELECT toUInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60), 60) + 1) AS _place, bitmapToArray(`active`) AS _ids
             FROM `weir`.`clicks_state`
