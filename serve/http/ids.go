@@ -262,7 +262,8 @@ type taken struct {
 	between
 }
 
-// askedFunnel reads a question of the path funnel.
+// askedFunnel reads a question of the path funnel. Its range is one of whole windows of the
+// shortest rollup, because the answer has all of each window that begins in it.
 func (s *Server) askedFunnel(q question) (a asking, st Statement, err error) {
 	if a.job, err = s.job(q); err != nil {
 		return a, st, err
@@ -270,6 +271,7 @@ func (s *Server) askedFunnel(q question) (a asking, st Statement, err error) {
 	if a.span, err = s.over(q, a.job); err != nil {
 		return a, st, err
 	}
+	a.widen(max(a.job.Window, s.rollup(a.job.Job)))
 	if q.Get("steps") == "" {
 		return a, st, fmt.Errorf("%w: no steps; want some such as steps=people:/cart,people:/paid", errQuestion)
 	}

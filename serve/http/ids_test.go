@@ -85,6 +85,9 @@ func TestIDs(t *testing.T) {
 	if _, got := ask("sessions?job=clicks&last=5m"); !strings.Contains(got, `"step_s":600,`) {
 		t.Errorf("sessions: %s, want steps of the shortest rollup", got)
 	}
+	if _, got := ask("funnel?job=clicks&from=2026-11-20T11:55:00Z&until=2026-11-20T12:01:00Z&steps=active"); !strings.Contains(got, `"from":"2026-11-20T11:50:00Z","until":"2026-11-20T12:10:00Z"`) {
+		t.Errorf("funnel: %s, want a range of windows of the shortest rollup", got)
+	}
 	ids.err = fmt.Errorf("%w: make the range shorter", key.ErrQuestion)
 	if code, got := ask("sessions?job=clicks"); code != 400 || !strings.Contains(got, "make the range shorter") {
 		t.Errorf("a refused question: %d %s", code, got)
