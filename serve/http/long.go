@@ -53,11 +53,17 @@ func (s *Server) long(a *asking, most int) []Rollup {
 	if len(all) == 0 || a.Until.Sub(a.From) <= time.Duration(most)*a.job.Window && since <= rows {
 		return nil
 	}
-	kept := slices.DeleteFunc(slices.Clone(all), func(r Rollup) bool { return r.Keep > 0 && since > r.Keep })
+	kept := slices.DeleteFunc(slices.Clone(all), func(r Rollup) bool { return s.gone(r, a.From) })
 	if len(kept) == 0 {
 		return all[len(all)-1:] // which has what is left
 	}
 	return kept
+}
+
+// gone reports whether windows of a rollup that start at a time have expired, or may have before
+// the question is answered.
+func (s *Server) gone(r Rollup, from time.Time) bool {
+	return r.Keep > 0 && s.Windows.Now().Sub(from) > r.Keep-time.Minute
 }
 
 // askedRows reads a question that the rollups do not answer. Its range begins where the rows begin
@@ -84,31 +90,40 @@ func (a *asking) widen(step time.Duration) {
 	a.span = span{align(a.From, step), align(a.Until.Add(step-1), step)}
 }
 
-// lengthen makes a question of the path series one of rollups.
-func (a *asking) lengthen(st *Statement, rollups []Rollup) error {
-	shortest := rollups[0].Window
-	if st.Step == 0 {
-		st.Step = stepOf(a.span, shortest)
+// lengthen makes a question of the path series one of rollups. The first window of the range,
+// which begins with a step, has to be kept too.
+func (s *Server) lengthen(a *asking, st *Statement, rollups []Rollup) error {
+	shortest, step := rollups[0].Window, st.Step
+	if step == 0 {
+		step = stepOf(a.span, shortest)
 	}
-	switch {
-	case st.Step%shortest != 0:
-		return fmt.Errorf("%w: step=%s; want a multiple of %s, the shortest windows of job %s that are kept for so long a range", errQuestion, st.Step, shortest, a.job.Job)
-	case a.Until.Sub(a.From)/st.Step >= stepsMost:
-		return fmt.Errorf("%w: more than %d steps of %s; make the range shorter or the steps longer", errQuestion, stepsMost, st.Step)
+	if len(rollups) > 1 && s.gone(rollups[0], align(a.From, step)) {
+		return s.lengthen(a, st, rollups[1:])
 	}
-	st.Long, st.Level = true, a.level
-	a.widen(st.Step)
+	if step%shortest != 0 {
+		return fmt.Errorf("%w: step=%s; want a multiple of %s, the shortest windows of job %s that are kept for so long a range", errQuestion, step, shortest, a.job.Job)
+	}
+	st.Long, st.Level, st.Step = true, a.level, step
+	a.widen(step)
+	if a.Until.Sub(a.From)/step > stepsMost {
+		return fmt.Errorf("%w: more than %d steps of %s; make the range shorter or the steps longer", errQuestion, stepsMost, step)
+	}
 	return nil
 }
 
 // gather makes a question of the path top one of rollups. The range begins and ends where that of
 // a series does, because fewer and longer pieces of it cost less.
 func (s *Server) gather(a *asking, st *Statement, rollups []Rollup) {
+	step := stepOf(a.span, rollups[0].Window)
+	if len(rollups) > 1 && s.gone(rollups[0], align(a.From, step)) {
+		s.gather(a, st, rollups[1:])
+		return
+	}
 	st.Long, st.Level = true, a.level
 	if m, ok := peopleMeasure(a.job); ok && s.K > 0 {
 		st.People, st.Least = m.Name, uint64(s.K)
 	}
-	a.widen(stepOf(a.span, rollups[0].Window))
+	a.widen(step)
 }
 
 func (s *Server) longSeries(ctx context.Context, a asking, st Statement) (any, error) {

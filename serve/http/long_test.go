@@ -74,6 +74,10 @@ func TestLongRanges(t *testing.T) {
 		{"top?job=clicks&last=5h", "hits 11-20 07:05 to 11-20 12:10 by 0s [page]", `"columns":["page"],"groups":[{"group":["/p/1"],"value":1000,"error":0},{"group":["/p/2"],"value":1000,`},
 		{"top?job=clicks&last=24h&n=3&measure=users", "users 11-19 12:00 to 11-20 12:15 by 0s [page]", `{"group":["/p/3"],"value":9,"error":0.07}],"of":9,"withheld":0`},
 		{"top?job=clicks&last=30d", "hits 10-21 12:00 to 11-20 18:00 by 0s [page]", `"of":9`},
+		// A step that begins before the minutes do that are kept: the hours have it.
+		{"series?job=clicks&from=2026-10-21T12:07:00Z&until=2026-10-21T22:00:00Z", "hits 10-21 12:00 to 10-21 22:00 by 1h0m0s []", `"step_s":3600,`},
+		{"top?job=clicks&from=2026-10-21T12:07:00Z&until=2026-10-21T22:00:00Z", "hits 10-21 12:00 to 10-21 22:00 by 0s [page]", `"of":9`},
+		{"series?job=clicks&from=2026-09-19T01:30:00Z&until=2026-11-20T12:30:00Z&step=1h", "hits 09-19 01:00 to 11-20 13:00 by 1h0m0s []", `"step_s":3600,`}, // 1,500 steps
 	} {
 		code, got := ask(c.path)
 		asked := ""
@@ -91,6 +95,7 @@ func TestLongRanges(t *testing.T) {
 	for path, want := range map[string]string{
 		"series?job=clicks&from=2026-08-10T10:00:00Z&until=2026-08-10T11:30:00Z&step=1m": "step=1m0s; want a multiple of 1h0m0s",
 		"series?job=clicks&last=29d&step=1m":                                             "more than 1500 steps of 1m0s",
+		"series?job=clicks&from=2026-09-19T00:59:00Z&until=2026-11-20T12:01:00Z&step=1h": "more than 1500 steps of 1h0m0s", // 1,499 hours and two minutes are in 1,501 steps
 	} {
 		if code, got := ask(path); code != 400 || !strings.Contains(got, want) {
 			t.Errorf("%s: %d %s, want %s", path, code, got, want)

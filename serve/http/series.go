@@ -43,7 +43,7 @@ func (s *Server) askedSeries(q question) (a asking, st Statement, err error) {
 		}
 	}
 	if rollups := s.long(&a, live.SeriesMost); rollups != nil {
-		return a, st, a.lengthen(&st, rollups)
+		return a, st, s.lengthen(&a, &st, rollups)
 	}
 	if st.Step == 0 {
 		st.Step = stepOf(a.span, a.job.Window)
