@@ -108,8 +108,10 @@ func differences(sums string) string {
 }
 
 // quantile adds up states of windows and groups, and returns a quantile of their numbers, NULL
-// if there are none. It is an aggregate.
-var quantile = "(state, level) -> " + quantilesOf("arraySort("+wordsOf("arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))")+")", "level") + "[1]"
+// if there are none. It is an aggregate. A level of 95 in place of 0.95 is refused: it would be
+// the greatest number.
+var quantile = "(state, level) -> " + quantilesOf("arraySort("+wordsOf("arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))")+")",
+	"level + throwIf(NOT (level >= 0 AND level <= 1), 'the level of weirQuantile has to be 0 to 1')") + "[1]"
 
 // quantilesOf returns the quantiles of a histogram with these words, ascending:
 // histogram.Counts.Quantile for each level.

@@ -188,6 +188,12 @@ func TestQuantile(t *testing.T) {
 	if got := one(t, c, "SELECT weirQuantile(latency_state, 0.5) FROM "+c.name("clicks_1m_rollup")+" WHERE page = '/none'"); got != "(NULL)" {
 		t.Errorf("weirQuantile of nothing is %s", got)
 	}
+	for _, level := range []string{"95", "1.01", "-0.01", "nan"} {
+		err := c.query(t.Context(), "ask", "SELECT weirQuantile(latency_state, "+level+") FROM "+c.name("clicks_1m_rollup"), func(func(...any) error) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), "the level of weirQuantile has to be 0 to 1") {
+			t.Errorf("weirQuantile at level %s: %v", level, err)
+		}
+	}
 	if got := findings(t, s); len(got) > 0 {
 		t.Errorf("before damage: %v", got)
 	}
