@@ -25,31 +25,83 @@ func TestDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := strings.Split(string(page), "```sql\n")[1:]
+	blocks := sqlBlocks(string(page))
 	if len(blocks) < 15 {
 		t.Fatalf("%d blocks", len(blocks))
 	}
-	for _, b := range blocks {
-		sql, _, _ := strings.Cut(b, "```")
-		answer, err := http.Post(engine+"/?"+url.Values{"database": {database}, "default_format": {"TSV"}}.Encode(), "text/plain", strings.NewReader(sql))
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, err := io.ReadAll(answer.Body)
-		answer.Body.Close()
+	for _, sql := range blocks {
+		rows := answerTo(t, engine, database, sql)
 		switch empty := strings.Contains(sql, "weir_audit"); {
-		case err != nil || answer.StatusCode != http.StatusOK:
-			t.Errorf("%s\n%d, %v: %s", sql, answer.StatusCode, err, rows)
 		case empty != (len(rows) == 0):
 			t.Errorf("%s\nanswers %q", sql, rows)
 		default:
-			t.Logf("%.60q: %d rows", sql, strings.Count(string(rows), "\n"))
+			t.Logf("%.60q: %d rows", sql, strings.Count(rows, "\n"))
 		}
 	}
 }
 
-// presets writes some minutes of both presets, up to now.
-func presets(t *testing.T, c *Client) {
+// TestReadme runs the SQL of README.md while the present minute, of which some users are new,
+// is flushed and not rolled up.
+func TestReadme(t *testing.T) {
+	engine, database := localtest.Engine(t)
+	c := dial(t, Config{URLs: []string{engine}, Database: database})
+	clicks := presets(t, c)[0]
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Job(t.Context(), clicks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UnixMilli()
+	docs := []string{`{`}
+	for i := range 5 {
+		docs = append(docs, fmt.Sprintf(`{"ts":%d,"page":"/p/1","user":%d,"id":"new%d"}`, now, 1000+i, i))
+	}
+	op := operator(t, clicks.Spec, 1)
+	observe(t, op, 1, 0, event.Time(now), docs...)
+	write(t, s, op.Take())
+	answers := map[string]string{}
+	for _, sql := range sqlBlocks(string(page)) {
+		answers[sql] = answerTo(t, engine, database, sql)
+	}
+	if len(answers) != 5 {
+		t.Fatalf("%d blocks", len(answers))
+	}
+	for sql, rows := range answers {
+		if strings.Contains(sql, "AS people") && rows != "102\n" {
+			t.Errorf("%s\nanswers %q; 97 users came before this minute and 5 in it", sql, rows)
+		}
+	}
+}
+
+func sqlBlocks(page string) []string {
+	var blocks []string
+	for _, b := range strings.Split(page, "```sql\n")[1:] {
+		sql, _, _ := strings.Cut(b, "```")
+		blocks = append(blocks, sql)
+	}
+	return blocks
+}
+
+// answerTo returns the rows that answer the statement. Another answer fails the test.
+func answerTo(t *testing.T, engine, database, sql string) string {
+	t.Helper()
+	answer, err := http.Post(engine+"/?"+url.Values{"database": {database}, "default_format": {"TSV"}}.Encode(), "text/plain", strings.NewReader(sql))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	rows, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Errorf("%s\n%d, %v: %s", sql, answer.StatusCode, err, rows)
+	}
+	return string(rows)
+}
+
+// presets writes some minutes of both presets, up to now, and returns the jobs.
+func presets(t *testing.T, c *Client) []Job {
 	t.Helper()
 	job := func(name string, by []window.Column, measures ...window.Measure) Job {
 		return Job{Topic: name, Keep: 7 * 24 * time.Hour, Rollups: []Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}}, Spec: &window.Spec{
@@ -89,4 +141,5 @@ func presets(t *testing.T, c *Client) {
 			t.Fatal(err)
 		}
 	}
+	return jobs
 }
