@@ -75,7 +75,7 @@ type Geohash struct {
 
 // Dedupe says how to recognise a repeated event.
 type Dedupe struct {
-	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the event's id, or several: the first that is there and not null."`
+	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the event's id, or several: the first that is there and not null. All events of an id must be in one partition: each partition remembers ids of its own."`
 	Apply []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the id, in this order: see [functions](#functions)."`
 	Exact bool     `yaml:"exact" default:"false" doc:"Keep 128 bits of each id instead of Bloom filters: no good event is taken for a repeat. It takes 64 bytes of memory for each offset of a chunk in each partition; the filters take 8."`
 
