@@ -72,11 +72,17 @@ func TestSample(t *testing.T) {
 		fmt.Sprintf("✓ sample     job clicks: records were written from %s to %s; their events fall into windows from %s to %s",
 			clock(200), clock(539), minute(200), minute(499+60)))
 
-	// A throttle: user 1 is in two partitions, user 2 in one.
-	s.configure(fmt.Sprintf(clicksJob, s.topic("clicks")) + "    throttle: {field: user_id, limit: 1000, per: 1h}\n")
-	const apart = "! sample     job clicks: throttle: 1 of 2 keys (50.0 %) are in more than one partition, and each partition limits them by itself: produce with user_id as the record's key"
-	if got := check(1, "--sample", "240"); !slices.Contains(got, apart) { // 1, because the tables are of a job without it
-		t.Errorf("no line %q in\n%s", apart, strings.Join(got, "\n"))
+	// A throttle, or ids of dedupe: user 1 is in two partitions, user 2 in one.
+	for key, want := range map[string]string{
+		"throttle: {field: user_id, limit: 1000, per: 1h}": "! sample     job clicks: throttle: 1 of 2 keys (50.0 %) are in more than one partition, and each partition limits them by itself: produce with user_id as the record's key",
+		"dedupe: {field: user_id, exact: true}":            "! sample     job clicks: dedupe: 1 of 2 ids (50.0 %) are in more than one partition, and each partition counts the events of an id once by itself: produce with user_id as the record's key",
+		"dedupe: {field: user_id}":                         "! sample     job clicks: dedupe: 1 of 2 ids (50.0 %) are in more than one partition, and each partition counts the events of an id once by itself: produce with user_id as the record's key",
+		"dedupe: {field: page}":                            "! sample     job clicks: dedupe: 1 of 3 ids (33.3 %) are in more than one partition, and each partition counts the events of an id once by itself: produce with page as the record's key",
+	} {
+		s.configure(fmt.Sprintf(clicksJob, s.topic("clicks")) + "    " + key + "\n")
+		if got := check(1, "--sample", "240"); !slices.Contains(got, want) { // 1, because the tables are of a job without it
+			t.Errorf("%s: no line %q in\n%s", key, want, strings.Join(got, "\n"))
+		}
 	}
 
 	// A job that does not fit: the exit code says so, to programs too.

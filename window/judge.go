@@ -35,6 +35,7 @@ type Verdict struct {
 	Decoded bool
 	Time    event.Time // the event's time
 	Window  event.Time // start of its window
+	ID      [2]uint64  // what Dedupe knows its id by; 0 without Dedupe
 	// Group is a text for each of Spec.By, also for an event that the operator counts under
 	// Other. The texts are views, valid during the call of tell only.
 	Group [][]byte
@@ -175,6 +176,7 @@ func (j *Judge) decide(partition int32, rec *event.Record, outcome Outcome, reas
 		v.Reason = "beyond the limit of its key"
 	}
 	v.Decoded, v.Time, v.Window, v.Group = true, d.time, d.window, splitGroup(group, d.group, len(j.spec.By))
+	v.ID = d.id
 }
 
 // advance moves a partition to an offset, through the ends of chunks.

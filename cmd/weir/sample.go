@@ -31,14 +31,19 @@ type sample struct {
 	waiting  uint64            // records whose schema cannot be had
 	reasons  map[reason]uint64 // of those, and of late, future and malformed ones
 	examples map[reason]position
-	groups   map[string]uint64 // hits
-	bytes    int               // of values
-	written  times             // of the records, in Kafka
-	windows  times             // of the counted events
-	cut      string            // why it ended early
+	groups   map[string]uint64   // hits
+	bytes    int                 // of values
+	written  times               // of the records, in Kafka
+	windows  times               // of the counted events
+	ids      map[[2]uint64]int32 // of dedupe: the partition; several if an id is in more than one
+	apart    int                 // how many ids are
+	cut      string              // why it ended early
 }
 
 type reason struct{ outcome, text string }
+
+// several stands for more than one partition.
+const several = -1
 
 type position struct {
 	partition int32
@@ -52,7 +57,7 @@ func (t *times) add(at event.Time) { t.first, t.last = min(t.first, at), max(t.l
 
 func newSample() *sample {
 	none := times{window.Newest, window.Oldest}
-	return &sample{reasons: map[reason]uint64{}, examples: map[reason]position{}, groups: map[string]uint64{}, written: none, windows: none}
+	return &sample{reasons: map[reason]uint64{}, examples: map[reason]position{}, groups: map[string]uint64{}, ids: map[[2]uint64]int32{}, written: none, windows: none}
 }
 
 // newestOf reduces spans to their n newest offsets in all: equal shares of the
@@ -142,11 +147,25 @@ func (s *sample) add(v *window.Verdict) error {
 		}
 		s.reasons[r] += uint64(v.Records)
 	}
+	if v.ID != [2]uint64{} {
+		s.identify(v.ID, v.Partition)
+	}
 	if s.bytes += v.Size; s.bytes >= sampleBytes {
 		s.cut = fmt.Sprintf("; stopped at %d MiB", sampleBytes>>20)
 		return errRead
 	}
 	return nil
+}
+
+// identify notes an id of dedupe in a partition.
+func (s *sample) identify(id [2]uint64, partition int32) {
+	switch in, known := s.ids[id]; {
+	case !known:
+		s.ids[id] = partition
+	case in != partition && in != several:
+		s.ids[id] = several
+		s.apart++
+	}
 }
 
 // report adds the findings: outcomes, reasons, groups and times. They are a
@@ -194,8 +213,12 @@ func (k *checker) report(j *config.Job, s *sample, judge *window.Judge, partitio
 			r.outcome, share(s.reasons[r]), printable(r.text), s.examples[r].partition, s.examples[r].offset), 0})
 	}
 
+	if d := j.Dedupe; d != nil {
+		k.add(scattered(subject, "dedupe", "ids", "counts the events of an id once by itself", d.Field, len(s.ids), s.apart))
+	}
 	if t := j.Throttle; t != nil {
-		k.add(throttled(subject, t.Field, judge))
+		keys, apart := judge.Limited()
+		k.add(scattered(subject, "throttle", "keys", "limits them by itself", t.Field, keys, apart))
 	}
 
 	when := fmt.Sprintf("records were written from %s to %s", clock(s.written.first), clock(s.written.last))
@@ -208,14 +231,14 @@ func (k *checker) report(j *config.Job, s *sample, judge *window.Judge, partitio
 	k.add(finding{"sample", subject, "ok", when, 0})
 }
 
-// throttled says how many keys of a throttle are in more than one partition.
-func throttled(subject string, field []string, judge *window.Judge) finding {
-	keys, apart := judge.Limited()
+// scattered says how many ids of dedupe, or keys of throttle, are in more than one partition, where
+// each partition does something by itself.
+func scattered(subject, key, what, does string, field []string, all, apart int) finding {
 	if apart == 0 {
-		return finding{"sample", subject, "ok", fmt.Sprintf("throttle: %d keys, none in more than one partition", keys), 0}
+		return finding{"sample", subject, "ok", fmt.Sprintf("%s: %d %s, none in more than one partition", key, all, what), 0}
 	}
-	return finding{"sample", subject, "warning", fmt.Sprintf("throttle: %d of %d keys (%.1f %%) are in more than one partition, and each partition limits them by itself: produce with %s as the record's key",
-		apart, keys, 100*float64(apart)/float64(keys), strings.Join(field, " or ")), 0}
+	return finding{"sample", subject, "warning", fmt.Sprintf("%s: %d of %d %s (%.1f %%) are in more than one partition, and each partition %s: produce with %s as the record's key",
+		key, apart, all, what, 100*float64(apart)/float64(all), does, strings.Join(field, " or ")), 0}
 }
 
 // largestGroups names the groups with the most hits.
