@@ -50,6 +50,9 @@ Where the output is no terminal it prints all jobs once.`,
 				if c.Context().Err() != nil {
 					return c.Context().Err()
 				}
+				if unreachable := new(url.Error); errors.As(a.err, &unreachable) {
+					return &exit{exitFailed, a.err, "is weir running there? --url is the address that its http.listen has"}
+				}
 				return a.err
 			}
 			w := &watcher{board: b, full: true, out: c.OutOrStdout()}

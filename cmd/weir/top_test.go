@@ -289,7 +289,7 @@ func TestTop(t *testing.T) {
 		{"--url " + url + " --token-file " + token + " --job visits", "error: --job visits: the process at " + url + " has no such job", exitUsage},
 		{"--url " + url + " --token-file nowhere", "error: --token-file nowhere: no such file or directory", exitUsage},
 		{"--url 127.0.0.1:8686", `error: --url "127.0.0.1:8686": want http://HOST:PORT`, exitUsage},
-		{"--url http://127.0.0.1:1", "connection refused", exitFailed},
+		{"--url http://127.0.0.1:1", "connection refused\nhint: is weir running there?", exitFailed},
 	} {
 		if got := top(c.code, strings.Fields(c.line)...); !strings.Contains(got, c.want) {
 			t.Errorf("weir top %s: %s, want %s", c.line, got, c.want)

@@ -22,6 +22,7 @@ type key struct {
 	def      string // default, as written; of a list the elements with commas
 	doc      string
 	min, max string   // bounds of the value; of a list, max is its number of entries
+	bounds   string   // both in words, where they are not the same for all kinds
 	enum     []string // if it contains "", the key may be left out
 	format   string
 	required bool
@@ -103,7 +104,7 @@ func keysOf(t reflect.Type, prefix string, index []int) []*key {
 		}
 		k := &key{
 			name: name, older: tag("older"), path: prefix + name, index: at,
-			def: tag("default"), doc: tag("doc"), min: tag("min"), max: tag("max"),
+			def: tag("default"), doc: tag("doc"), min: tag("min"), max: tag("max"), bounds: tag("span"),
 			format: tag("format"), required: tag("required") == "true", unless: tag("unless"),
 			secret: tag("secret"), short: tag("short"), like: tag("like"),
 		}

@@ -87,7 +87,10 @@ func (k *key) inRange(n float64, shown string, bound func(string) float64) error
 
 // span returns the accepted range as the tail of a message.
 func (k *key) span() string {
-	if k.min == "" {
+	switch {
+	case k.bounds != "":
+		return "; give it " + k.bounds
+	case k.min == "":
 		return ""
 	}
 	return fmt.Sprintf("; give it %s to %s", k.min, k.max)
