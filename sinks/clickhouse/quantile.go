@@ -110,8 +110,16 @@ func differences(sums string) string {
 // quantile adds up states of windows and groups, and returns a quantile of their numbers, NULL
 // if there are none. It is an aggregate. A level of 95 in place of 0.95 is refused: it would be
 // the greatest number.
-var quantile = "(state, level) -> " + quantilesOf("arraySort("+wordsOf("arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))")+")",
+var quantile = "(state, level) -> " + quantilesOf(ordered(wordsOf("arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))")),
 	"level + throwIf(NOT (level >= 0 AND level <= 1), 'the level of weirQuantile has to be 0 to 1')") + "[1]"
+
+// ordered returns words in the order of the numbers that their buckets stand for. That is the order
+// of the words, unless they are of measures with two errors, whose buckets have two scales.
+func ordered(words string) string {
+	scale := func(word string) string { return "bitShiftRight(" + word + ", 60)" }
+	value := "arrayMap(b -> " + bucketValue + ", [toUInt32(" + bucketOf("w") + ")])[1]"
+	return "arrayMap(words -> if(" + scale("words[1]") + " = " + scale("words[-1]") + ", words, arraySort(w -> " + value + ", words)), [arraySort(" + words + ")])[1]"
+}
 
 // quantilesOf returns the quantiles of a histogram with these words, ascending:
 // histogram.Counts.Quantile for each level.

@@ -204,6 +204,32 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
+// TestQuantileOfTwoErrors: weirQuantile adds up states of measures with two errors, as those of two
+// versions of a job. Its answer is within the greater one.
+func TestQuantileOfTwoErrors(t *testing.T) {
+	c := open(t)
+	functionsOn(t, c)
+	j := clicks()
+	j.Rollups = j.Rollups[:1]
+	const rough = 0.1
+	j.Spec.Measures = []window.Measure{{Name: "fine", Kind: window.Quantile, Path: "ms", Error: 0.01}, {Name: "rough", Kind: window.Quantile, Path: "ms", Error: rough}}
+	s := unasked(t, c, j)
+	op := operator(t, s.layout.Spec, 0)
+	for i := range int64(100) {
+		observe(t, op, 0, i, noon, fmt.Sprintf(`{"ts":%d,"page":"/","ms":%d}`, int64(noon), i-20))
+	}
+	write(t, s, op.Take())
+	roll(t, s, true)
+	for _, q := range []float64{0, 0.1, 0.2, 0.5, 0.75, 1} {
+		want := math.Min(100*q, 99) - 20 // each number is there twice
+		got := one(t, c, fmt.Sprintf("SELECT weirQuantile(arrayJoin([fine_state, rough_state]), %v) FROM %s", q, c.name("clicks_1m_rollup")))
+		f, err := strconv.ParseFloat(strings.Trim(got, "()"), 64)
+		if err != nil || math.Abs(f-want) > rough*math.Abs(want) {
+			t.Errorf("quantile %v is %s, want %v", q, got, want)
+		}
+	}
+}
+
 // TestBucketValue: SQL and package histogram give every bucket the same value, at both ends
 // of the range too.
 func TestBucketValue(t *testing.T) {
