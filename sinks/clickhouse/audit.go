@@ -87,10 +87,7 @@ type length struct {
 	keepStates int64 // how long states that expire are kept; 0: as long as their rows
 }
 
-var (
-	spanName = regexp.MustCompile(`^_(\d+)([dhms])_rollup$`)
-	keepText = regexp.MustCompile(` TTL window_start \+ toIntervalSecond\((\d+)\)`)
-)
+var spanName = regexp.MustCompile(`^_(\d+)([dhms])_rollup$`)
 
 // lengths returns the rollups of a job, shortest first. It takes those in the layouts
 // from there, and finds those of other configurations by the names of their tables. A
@@ -106,7 +103,7 @@ func (inv *inventory) lengths(r registered, layouts []*layout) []length {
 		}
 		n, _ := strconv.ParseInt(m[1], 10, 32)
 		v := length{table: name, seconds: n * map[string]int64{"d": 86400, "h": 3600, "m": 60, "s": 1}[m[2]]}
-		if k := keepText.FindStringSubmatch(t.create); k != nil {
+		if k := ttlSeconds.FindStringSubmatch(ttlOf(t.create)); k != nil {
 			v.keep, _ = strconv.ParseInt(k[1], 10, 64)
 		}
 		found[v.seconds] = v

@@ -261,8 +261,12 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 	}
 	for _, t := range l.tables() {
 		create := inv.tables[t.name].create
-		if t.retain(c, create) != "" {
-			note("table %s: %s was %s, is %s: run `weir migrate`; until then rows live as before", t.name, l.keepOf(&t), lifetime(ttlOf(create)), lifetime(t.ttl))
+		switch was, is := lifetime(ttlOf(create)), lifetime(t.ttl); {
+		case t.retain(c, create) == "":
+		case was == is:
+			note("table %s: rows of windows that are older than %s are not stored, and longer rollups lack them: run `weir migrate`", t.name, is)
+		default:
+			note("table %s: %s was %s, is %s: run `weir migrate`; until then rows live as before", t.name, l.keepOf(&t), was, is)
 		}
 		if t.forget(c, create) != "" {
 			note("table %s: keep_states in %s has changed: run `weir migrate`; until then states live as before", t.name, l.key("rollups"))

@@ -259,3 +259,50 @@ func TestViewBesideRollup(t *testing.T) {
 		}
 	}
 }
+
+// TestRollupsOfBackfill: of windows that are older than the rows of a rollup live, the longer rollups
+// have every event, however often parts merge in between. Tables whose rows lived from their windows
+// on are named and migrated, and what they lack can be repaired.
+func TestRollupsOfBackfill(t *testing.T) {
+	c := open(t)
+	j := actives()
+	j.Rollups = []Rollup{{Window: time.Minute, Keep: 72 * time.Hour}, {Window: 24 * time.Hour}}
+	s := unasked(t, c, j)
+	b := &backend{c: c}
+	const alter, of72 = "MODIFY TTL ", " + toIntervalSecond(259200)"
+	b.exec(t, "ALTER TABLE "+c.name("clicks_1m_rollup")+" "+alter+"window_start"+of72)
+	inv, err := c.inventory(t.Context(), c.shards[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := fmt.Sprint(inv.notes(c, s.layout)); !strings.Contains(notes, "table clicks_1m_rollup: rows of windows that are older than 3d are not stored") {
+		t.Errorf("the notes are %s", notes)
+	}
+
+	op, n := operator(t, s.layout.Spec, 0), int64(0)
+	day := time.Now().UnixMilli()/86_400_000*86_400_000 - 20*86_400_000
+	for hour := range int64(4) {
+		for range 10 {
+			ts := day + hour*3_600_000
+			observe(t, op, 0, n, event.Time(ts), click(ts, "/", int(n), fmt.Sprint(n)))
+			n++
+		}
+		write(t, s, op.Take())
+		roll(t, s, true)
+		b.exec(t, "OPTIMIZE TABLE "+c.name("clicks_1m_rollup")+" FINAL")
+		if hour == 0 {
+			steps, err := c.Migrate(t.Context(), []Job{j}, Migration{})
+			if err != nil || !slices.ContainsFunc(steps, func(s Statement) bool { return strings.Contains(s.SQL, alter+"rolled_at"+of72) }) {
+				t.Fatalf("it migrates with %v, %v", steps, err)
+			}
+			if _, err := s.Repair(t.Context(), 0, 0, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, view := range []string{"clicks_1m", "clicks_1d"} {
+			if got, want := one(t, c, "SELECT sum(hits), sum(active) FROM "+c.name(view)), fmt.Sprintf("(%d,%[1]d)", n); got != want {
+				t.Errorf("%d events, and %s has %s", n, view, got)
+			}
+		}
+	}
+}

@@ -300,7 +300,9 @@ func (l *layout) tables() []table {
 			t.partition = "toYear(window_start)"
 		}
 		if v.Keep > 0 {
-			t.ttl = expiry("window_start", v.Keep)
+			// It begins when a row was last made, and not with its window: of a backfill, whose windows
+			// are older, ClickHouse would not even store the rows that longer rollups are made from.
+			t.ttl = expiry("rolled_at", v.Keep)
 		}
 		for m := range l.counted {
 			if m.Additive() {

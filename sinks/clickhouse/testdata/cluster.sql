@@ -269,7 +269,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`locations_v3_1m_rollup` ON CLUSTER 'main'
 ENGINE = ReplicatedAggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
 ORDER BY (`cell`, window_start)
-TTL window_start + toIntervalSecond(2592000)
+TTL rolled_at + toIntervalSecond(2592000)
 SETTINGS index_granularity_bytes = 4194304, auto_statistics_types = ''
 COMMENT 'Finished numbers and merged states of windows of 1m.';
 
