@@ -114,6 +114,9 @@ func inferJob(ctx context.Context, cfg *config.Config, origins *config.Origins, 
 	}
 	within, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
+	if t, err := src.Describe(within); err == nil && !t.Exists { // newestRecords would wait for it
+		return &exit{exitFailed, fmt.Errorf("topic %s does not exist", topic), ""}
+	}
 	records, err := newestRecords(within, src, n)
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		fmt.Fprintf(errs, "note: stopped after %s, with %d records\n", sampleTimeout, len(records))

@@ -132,7 +132,7 @@ func TestInfer(t *testing.T) {
 		args []string
 		word string
 	}{
-		{69, []string{"--topic", "none"}, "none"}, {1, []string{"--topic", "plays"}, "topic plays holds no records"}, {64, nil, "--topic is missing"}, {64, []string{"--topic", "x", "--records", "0"}, "want 1 to"},
+		{1, []string{"--topic", "none"}, "error: topic none does not exist"}, {1, []string{"--topic", "plays"}, "topic plays holds no records"}, {64, nil, "--topic is missing"}, {64, []string{"--topic", "x", "--records", "0"}, "want 1 to"},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := execute(await.Context(t), append([]string{"infer", "-c", s.file}, c.args...), &stdout, &stderr)
