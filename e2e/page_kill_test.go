@@ -14,7 +14,8 @@ import (
 
 // TestPageKill: the button of the page of weir up kills the worker with signal 9 while traffic
 // flows. The page comes back by itself with the numbers of the next worker, and has the same
-// sentence as the terminal: 0 lost, 0 doubled. A page of another site cannot do that.
+// sentence as the terminal: 0 lost, 0 doubled. It shows no rate before it knows one. A page of another site cannot
+// do that.
 func TestPageKill(t *testing.T) {
 	browsertest.Wanted(t)
 	parallel(t)
@@ -26,6 +27,18 @@ func TestPageKill(t *testing.T) {
 	b.Excuse("net::ERR_INCOMPLETE_CHUNKED_ENCODING") // the stream of the worker that dies
 	b.Excuse("net::ERR_CONNECTION_RESET")
 	b.Visit(base + "/?last=15m")
+
+	// One answer tells no rate, and two tell that of the second between them.
+	rates := b.Text(`import(new URL("tiles.js", document.querySelector("script[type=module]").src)).then(({ Worker }) => {
+		const tile = new Worker({ explain() {} });
+		return [[1, 7000], [2, 7300]].map(([second, counted]) => {
+			tile.show({ now: ` + "`2026-11-26T10:00:0${second}Z`" + `, worker: { pid: 1 }, jobs: [{ records: { counted } }] });
+			return tile.rate.textContent;
+		}).join("; ");
+	})`)
+	if want := "– events per second, by process 1; 300 events per second, by process 1"; rates != want {
+		t.Errorf("the tile says %q, want %q", rates, want)
+	}
 
 	for i := range 2 {
 		pid := p.worker()

@@ -568,7 +568,7 @@ export class Worker extends Tile {
       for (let gap = before.at + 1000; at - gap > 1500; gap += 1000) this.samples.push({ at: gap, rate: 0, gap: true });
       const since = before.pid === pid ? before.records : 0; // another process counts from 0
       if (at > before.at) this.samples.push({ at, pid, records, rate: ((records - since) * 1000) / (at - before.at) });
-    } else this.samples.push({ at, pid, records, rate: 0 });
+    } else this.samples.push({ at, pid, records, rate: 0, first: true }); // its rate is not known
     this.samples = this.samples.slice(-120);
     const rates = this.samples.map((s) => s.rate).filter((r) => r > 0).sort((a, b) => a - b);
     const most = rates.at(-1) ?? 0, scale = Math.max(1, Math.min(most, 2 * (rates[rates.length >> 1] ?? 0))), left = 120 - this.samples.length;
@@ -576,8 +576,8 @@ export class Worker extends Tile {
     this.path.setAttribute("d", lines((s) => !s.gap, (s) => Math.min(1, s.rate / scale)));
     this.gaps.setAttribute("d", lines((s) => s.gap, () => 1));
     // A single second has no events now and then, and the next one those of both.
-    const last = this.samples.slice(1 + this.samples.findLastIndex((s) => s.gap)).slice(-5);
-    const now = number(Math.round(last.reduce((sum, s) => sum + s.rate, 0) / last.length));
+    const last = this.samples.slice(1 + this.samples.findLastIndex((s) => s.gap || s.first)).slice(-5);
+    const now = last.length ? number(Math.round(last.reduce((sum, s) => sum + s.rate, 0) / last.length)) : "–";
     put(this.rate, h("strong", null, now), ` events per second, by process ${pid}`);
     const silent = this.samples.filter((s) => s.gap).length;
     this.curve.setAttribute("aria-label", `Events per second in the last two minutes: ${now} now, ${number(Math.round(most))} at most` + (silent ? `, ${silent} s without an answer.` : "."));
