@@ -105,7 +105,7 @@ list the window keys of the last sixty windows, up to 5,000 rows of a job; the l
 at most five seconds old. Writing to a window key is an error, and so is a job, a
 measure or a number of groups that does not exist: the error suggests a name that is
 similar (` + "`ERR no job clikcs; is it clicks?`" + `). Where nothing was counted there is no
-key, and the count is 0.
+key, as in Redis: the count is 0, and a command for another kind of measure is no error.
 
 An answer holds all events that this process has counted and all that any process has
 flushed. If there are no other questions, it holds them as of the moment of the
