@@ -7,9 +7,9 @@ type Kinds uint8
 const (
 	Bools Kinds = 1 << iota
 	Numbers
-	Texts
+	Strings
 	Composites
-	AnyKind = Bools | Numbers | Texts | Composites
+	AnyKind = Bools | Numbers | Strings | Composites
 )
 
 // Kinds returns the kinds that the value at a path can have in records of the schema. It is any of them where
@@ -40,14 +40,14 @@ func (t *AvroType) kinds() Kinds {
 	case AvroInt, AvroLong:
 		return Numbers
 	case AvroFloat, AvroDouble:
-		return Numbers | Texts // NaN
+		return Numbers | Strings // NaN
 	case AvroBytes, AvroFixed:
 		if t.Logical == AvroDecimal {
 			return Numbers
 		}
-		return Texts
+		return Strings
 	case AvroString, AvroEnum:
-		return Texts
+		return Strings
 	}
 	return Composites
 }
@@ -70,15 +70,15 @@ func (t *MessageType) kinds(steps []pathStep) Kinds {
 	case ProtoBool:
 		return Bools
 	case ProtoFloat, ProtoDouble: // NaN
-		return Numbers | Texts
+		return Numbers | Strings
 	case ProtoEnum: // a number without a symbol
-		return Numbers | Texts
+		return Numbers | Strings
 	case ProtoString, ProtoBytes:
-		return Texts
+		return Strings
 	case ProtoMessage:
 		switch f.Message.Known {
 		case ProtoTimestamp:
-			return Texts | Composites // beyond the year 9999
+			return Strings | Composites // beyond the year 9999
 		case ProtoWrapper:
 			return f.Message.kinds([]pathStep{{key: "value"}})
 		}

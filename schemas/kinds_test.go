@@ -25,15 +25,15 @@ func TestKinds(t *testing.T) {
 		want   map[string]event.Kinds
 	}{
 		{event.Avro, avro, "", map[string]event.Kinds{
-			"b": event.Bools, "n": event.Numbers, "d": event.Numbers | event.Texts, "s": event.Texts, "e": event.Texts, "raw": event.Texts, "price": event.Numbers, "u": event.Texts | event.Numbers | event.Bools,
-			"nothing": none, "m": event.Composites, "m.a": event.Numbers, "items": event.Composites, "items[0]": event.Composites, "items[0].sku": event.Texts, "s[json].a": event.AnyKind, "header:a": event.AnyKind, "zz": none,
+			"b": event.Bools, "n": event.Numbers, "d": event.Numbers | event.Strings, "s": event.Strings, "e": event.Strings, "raw": event.Strings, "price": event.Numbers, "u": event.Strings | event.Numbers | event.Bools,
+			"nothing": none, "m": event.Composites, "m.a": event.Numbers, "items": event.Composites, "items[0]": event.Composites, "items[0].sku": event.Strings, "s[json].a": event.AnyKind, "header:a": event.AnyKind, "zz": none,
 		}},
 		{event.Protobuf, proto, "", map[string]event.Kinds{
-			"b": event.Bools, "n": event.Numbers, "d": event.Numbers | event.Texts, "s": event.Texts, "e": event.Texts | event.Numbers, "raw": event.Texts, "at": event.Texts | event.Composites, "at.seconds": event.Numbers, "w": event.Numbers,
-			"m": event.Composites, "m.a": event.Numbers, "items": event.Composites, "items[0].sku": event.Texts, "one": event.Composites, "one.sku": event.Texts, "ns": event.Composites, "ns[1]": event.Numbers, "u": event.Numbers, "zz": none, "n.x": none,
+			"b": event.Bools, "n": event.Numbers, "d": event.Numbers | event.Strings, "s": event.Strings, "e": event.Strings | event.Numbers, "raw": event.Strings, "at": event.Strings | event.Composites, "at.seconds": event.Numbers, "w": event.Numbers,
+			"m": event.Composites, "m.a": event.Numbers, "items": event.Composites, "items[0].sku": event.Strings, "one": event.Composites, "one.sku": event.Strings, "ns": event.Composites, "ns[1]": event.Numbers, "u": event.Numbers, "zz": none, "n.x": none,
 		}},
-		{event.Avro, avro, "items", map[string]event.Kinds{"sku": event.Texts, "n": none, event.OfRecord + "n": event.Numbers}},
-		{event.Protobuf, proto, "items", map[string]event.Kinds{"sku": event.Texts, "n": none, event.OfRecord + "n": event.Numbers}},
+		{event.Avro, avro, "items", map[string]event.Kinds{"sku": event.Strings, "n": none, event.OfRecord + "n": event.Numbers}},
+		{event.Protobuf, proto, "items", map[string]event.Kinds{"sku": event.Strings, "n": none, event.OfRecord + "n": event.Numbers}},
 	} {
 		name := filepath.Join(t.TempDir(), map[event.Format]string{event.Avro: "a.avsc", event.Protobuf: "a.proto"}[c.format])
 		if err := os.WriteFile(name, []byte(c.text), 0o600); err != nil {

@@ -36,6 +36,7 @@ type Verdict struct {
 	Time    event.Time // the event's time
 	Window  event.Time // start of its window
 	ID      [2]uint64  // what Dedupe knows its id by; 0 without Dedupe
+	Key     [2]uint64  // the same of Throttle and its key
 	// Group is a text for each of Spec.By, also for an event that the operator counts under
 	// Other. The texts are views, valid during the call of tell only.
 	Group [][]byte
@@ -140,25 +141,6 @@ func (j *Judge) Pass(b *event.Batch, u *event.UnknownSchema, reason string, tell
 	return nil
 }
 
-// Limited returns how many keys of the throttle the partitions remember, from this chunk and
-// the one before, and how many of them more than one partition has: each limits their
-// events by itself.
-func (j *Judge) Limited() (keys, apart int) {
-	in := map[id]int{}
-	for _, pt := range j.partitions {
-		if pt.old == nil {
-			continue
-		}
-		for i := range pt.old.keys {
-			k := pt.old.keys[i].id
-			if in[k]++; in[k] == 2 {
-				apart++
-			}
-		}
-	}
-	return len(in), apart
-}
-
 // decide sets the verdict of the record that the decoder has.
 func (j *Judge) decide(partition int32, rec *event.Record, outcome Outcome, reason string) {
 	v, d := &j.verdict, j.decoder
@@ -176,7 +158,7 @@ func (j *Judge) decide(partition int32, rec *event.Record, outcome Outcome, reas
 		v.Reason = "beyond the limit of its key"
 	}
 	v.Decoded, v.Time, v.Window, v.Group = true, d.time, d.window, splitGroup(group, d.group, len(j.spec.By))
-	v.ID = d.id
+	v.ID, v.Key = d.id, d.key
 }
 
 // advance moves a partition to an offset, through the ends of chunks.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -115,7 +116,8 @@ func inferJob(ctx context.Context, cfg *config.Config, origins *config.Origins, 
 	within, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
 	if t, err := src.Describe(within); err == nil && !t.Exists { // newestRecords would wait for it
-		return &exit{exitFailed, fmt.Errorf("topic %s does not exist", topic), ""}
+		return &exit{exitFailed, fmt.Errorf("topic %s does not exist", topic),
+			"--topic names it, and kafka.brokers the brokers: " + strings.Join(cfg.Kafka.Brokers, ", ")}
 	}
 	records, err := newestRecords(within, src, n)
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {

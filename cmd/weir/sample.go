@@ -31,19 +31,16 @@ type sample struct {
 	waiting  uint64            // records whose schema cannot be had
 	reasons  map[reason]uint64 // of those, and of late, future and malformed ones
 	examples map[reason]position
-	groups   map[string]uint64   // hits
-	bytes    int                 // of values
-	written  times               // of the records, in Kafka
-	windows  times               // of the counted events
-	ids      map[[2]uint64]int32 // of dedupe: the partition; several if an id is in more than one
-	apart    int                 // how many ids are
-	cut      string              // why it ended early
+	groups   map[string]uint64 // hits
+	bytes    int               // of values
+	written  times             // of the records, in Kafka
+	windows  times             // of the counted events
+	ids      spread            // of dedupe
+	keys     spread            // of throttle
+	cut      string            // why it ended early
 }
 
 type reason struct{ outcome, text string }
-
-// several stands for more than one partition.
-const several = -1
 
 type position struct {
 	partition int32
@@ -57,7 +54,7 @@ func (t *times) add(at event.Time) { t.first, t.last = min(t.first, at), max(t.l
 
 func newSample() *sample {
 	none := times{window.Newest, window.Oldest}
-	return &sample{reasons: map[reason]uint64{}, examples: map[reason]position{}, groups: map[string]uint64{}, ids: map[[2]uint64]int32{}, written: none, windows: none}
+	return &sample{reasons: map[reason]uint64{}, examples: map[reason]position{}, groups: map[string]uint64{}, ids: spread{in: map[[2]uint64]int32{}}, keys: spread{in: map[[2]uint64]int32{}}, written: none, windows: none}
 }
 
 // newestOf reduces spans to their n newest offsets in all: equal shares of the
@@ -124,7 +121,7 @@ func (k *checker) sample(cfg *config.Config, j *config.Job, src *ingest.Source, 
 		fail(err)
 		return
 	}
-	k.report(j, s, judge, partitions)
+	k.report(j, s, partitions)
 }
 
 // add counts a verdict.
@@ -147,9 +144,8 @@ func (s *sample) add(v *window.Verdict) error {
 		}
 		s.reasons[r] += uint64(v.Records)
 	}
-	if v.ID != [2]uint64{} {
-		s.identify(v.ID, v.Partition)
-	}
+	s.ids.add(v.ID, v.Partition)
+	s.keys.add(v.Key, v.Partition)
 	if s.bytes += v.Size; s.bytes >= sampleBytes {
 		s.cut = fmt.Sprintf("; stopped at %d MiB", sampleBytes>>20)
 		return errRead
@@ -157,20 +153,30 @@ func (s *sample) add(v *window.Verdict) error {
 	return nil
 }
 
-// identify notes an id of dedupe in a partition.
-func (s *sample) identify(id [2]uint64, partition int32) {
-	switch in, known := s.ids[id]; {
+// A spread says in which partitions some ids are.
+type spread struct {
+	in    map[[2]uint64]int32 // the partition of each; several if an id is in more than one
+	apart int                 // how many ids are in more than one
+}
+
+// several stands for more than one partition.
+const several = -1
+
+// add notes an id in a partition. Zero is none.
+func (s *spread) add(id [2]uint64, partition int32) {
+	switch in, known := s.in[id]; {
+	case id == [2]uint64{}:
 	case !known:
-		s.ids[id] = partition
+		s.in[id] = partition
 	case in != partition && in != several:
-		s.ids[id] = several
+		s.in[id] = several
 		s.apart++
 	}
 }
 
 // report adds the findings: outcomes, reasons, groups and times. They are a
 // failure if more than half of the records are malformed.
-func (k *checker) report(j *config.Job, s *sample, judge *window.Judge, partitions int) {
+func (k *checker) report(j *config.Job, s *sample, partitions int) {
 	subject := "job " + j.Name
 	if s.records == 0 {
 		k.add(finding{"sample", subject, "warning", fmt.Sprintf("the newest offsets of topic %s hold no records (markers of transactions, or compacted away)%s: sample more", j.Topic, s.cut), 0})
@@ -214,11 +220,10 @@ func (k *checker) report(j *config.Job, s *sample, judge *window.Judge, partitio
 	}
 
 	if d := j.Dedupe; d != nil {
-		k.add(scattered(subject, "dedupe", "ids", "counts the events of an id once by itself", d.Field, len(s.ids), s.apart))
+		k.add(scattered(subject, "dedupe", "ids", "counts the events of an id once by itself", d.Field, &s.ids))
 	}
 	if t := j.Throttle; t != nil {
-		keys, apart := judge.Limited()
-		k.add(scattered(subject, "throttle", "keys", "limits them by itself", t.Field, keys, apart))
+		k.add(scattered(subject, "throttle", "keys", "limits them by itself", t.Field, &s.keys))
 	}
 
 	when := fmt.Sprintf("records were written from %s to %s", clock(s.written.first), clock(s.written.last))
@@ -233,7 +238,8 @@ func (k *checker) report(j *config.Job, s *sample, judge *window.Judge, partitio
 
 // scattered says how many ids of dedupe, or keys of throttle, are in more than one partition, where
 // each partition does something by itself.
-func scattered(subject, key, what, does string, field []string, all, apart int) finding {
+func scattered(subject, key, what, does string, field []string, s *spread) finding {
+	all, apart := len(s.in), s.apart
 	if apart == 0 {
 		return finding{"sample", subject, "ok", fmt.Sprintf("%s: %d %s, none in more than one partition", key, all, what), 0}
 	}

@@ -260,7 +260,7 @@ func TestMessagesSteerNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	k = &checker{}
-	k.report(&config.Job{Name: "a"}, s, nil, 1)
+	k.report(&config.Job{Name: "a"}, s, 1)
 	if err := k.print(&out, "text"); err != nil || !strings.Contains(out.String(), `it has the type \x1b[2J\n✓`) {
 		t.Errorf("%v: %q", err, out.String())
 	}

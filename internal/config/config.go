@@ -10,7 +10,7 @@ package config
 //	default its value if none is given, in the form a user would write
 //	doc       one or two sentences for the reference; the first is the flag's help
 //	min, max  inclusive bounds of a number, duration or size; max entries of a list
-//	span      the bounds in words, where they are not the same for all kinds
+//	bounds    both in words, where they are not the same for all kinds
 //	enum      the accepted words
 //	format    the shape of a text, see values.go
 //	required  the key has to be given

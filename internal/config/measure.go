@@ -26,7 +26,7 @@ type Measure struct {
 
 // ErrorKeys are the keys of the kinds whose error can be chosen.
 type ErrorKeys struct {
-	Error float64 `yaml:"error" default:"0.01" when:"kind=bloom,quantile" min:"0.000001" max:"0.5" span:"0.000001 to 0.5 with bloom, 0.001 to 0.3 with quantile" doc:"With bloom, the share of unseen ids that are taken for seen ones. With quantile, how far a quantile may be from the true one, as a share of it: 0.001 to 0.3."`
+	Error float64 `yaml:"error" default:"0.01" when:"kind=bloom,quantile" min:"0.000001" max:"0.5" bounds:"0.000001 to 0.5 with bloom, 0.001 to 0.3 with quantile" doc:"With bloom, the share of unseen ids that are taken for seen ones. With quantile, how far a quantile may be from the true one, as a share of it: 0.001 to 0.3."`
 }
 
 // A measureKind is a kind of measure as a configuration knows it.

@@ -104,7 +104,7 @@ func keysOf(t reflect.Type, prefix string, index []int) []*key {
 		}
 		k := &key{
 			name: name, older: tag("older"), path: prefix + name, index: at,
-			def: tag("default"), doc: tag("doc"), min: tag("min"), max: tag("max"), bounds: tag("span"),
+			def: tag("default"), doc: tag("doc"), min: tag("min"), max: tag("max"), bounds: tag("bounds"),
 			format: tag("format"), required: tag("required") == "true", unless: tag("unless"),
 			secret: tag("secret"), short: tag("short"), like: tag("like"),
 		}

@@ -40,7 +40,11 @@ func (v *validator) job(path string, j *Job) {
 		}
 	}
 
-	v.throttle(path, j)
+	v.milliseconds(path+".lateness", j.Lateness)
+	v.milliseconds(path+".skew", j.Skew)
+	if j.Throttle != nil {
+		v.throttle(path+".throttle", j.Throttle)
+	}
 
 	if n := j.Chunk; n&(n-1) != 0 {
 		below := 1 << (bits.Len(uint(n)) - 1)
@@ -63,28 +67,23 @@ func (v *validator) job(path string, j *Job) {
 	}
 }
 
-// throttle checks that a limiter can keep the limit, and that spans of event time are whole
-// milliseconds, as times of events are.
-func (v *validator) throttle(path string, j *Job) {
-	whole := func(key string, d Duration) {
-		if d%Duration(time.Millisecond) != 0 {
-			v.complain(path+"."+key, "%s is no whole number of milliseconds, which is how finely times are read", d)
-		}
+// milliseconds checks that a span of event time is whole milliseconds, as times of events are.
+func (v *validator) milliseconds(path string, d Duration) {
+	if d%Duration(time.Millisecond) != 0 {
+		v.complain(path, "%s is no whole number of milliseconds, which is how finely times are read", d)
 	}
-	whole("lateness", j.Lateness)
-	whole("skew", j.Skew)
-	t := j.Throttle
-	if t == nil {
-		return
-	}
-	whole("throttle.per", t.Per)
+}
+
+// throttle checks that a limiter can keep the limit.
+func (v *validator) throttle(path string, t *Throttle) {
+	v.milliseconds(path+".per", t.Per)
 	if t.Form != "funnel" {
 		return
 	}
 	if _, err := limits.NewFunnel(0, int64(t.Limit), int64(t.Per)); err != nil {
-		v.complain(path+".throttle.limit", "%d in %s is more than one in a nanosecond; take fewer, or a longer per", t.Limit, t.Per)
+		v.complain(path+".limit", "%d in %s is more than one in a nanosecond; take fewer, or a longer per", t.Limit, t.Per)
 	} else if _, err := limits.NewFunnel(int64(t.Burst), int64(t.Limit), int64(t.Per)); err != nil {
-		v.complain(path+".throttle.burst", "a burst of %d takes more than 36 years to run off at %d in %s; take a smaller one", t.Burst, t.Limit, t.Per)
+		v.complain(path+".burst", "a burst of %d takes more than 36 years to run off at %d in %s; take a smaller one", t.Burst, t.Limit, t.Per)
 	}
 }
 
@@ -359,7 +358,7 @@ func (v *validator) paths(path string, j *Job) {
 // needs checks that no number, text or id is read of what is never one, because every event that has it would
 // be malformed; and that a key with a schema is not read as a value and by its fields too.
 func (v *validator) needs(path string, j *Job) {
-	const ids, plain = event.Numbers | event.Texts, event.Numbers | event.Texts | event.Bools
+	const ids, plain = event.Numbers | event.Strings, event.Numbers | event.Strings | event.Bools
 	check := func(at string, paths, apply []string, need event.Kinds, needs string) {
 		if has := j.kinds(paths, apply); has != 0 && has&need == 0 {
 			v.complain(path+"."+at, "%s is %s, %s", fieldName(paths, apply), kindWords(has), needs)
@@ -368,7 +367,7 @@ func (v *validator) needs(path string, j *Job) {
 	switch unit, err := event.ParseUnit(j.Time.Unit); {
 	case err != nil:
 	case unit == event.RFC3339, unit == event.ISO8601:
-		check("time.field", j.Time.Field, nil, event.Texts, "and unit "+j.Time.Unit+" needs a text; say what the number counts, s, ms, us or ns")
+		check("time.field", j.Time.Field, nil, event.Strings, "and unit "+j.Time.Unit+" needs a text; say what the number counts, s, ms, us or ns")
 	default:
 		check("time.field", j.Time.Field, nil, event.Numbers, "and unit "+j.Time.Unit+" needs a number; say unit: rfc3339 or unit: iso8601 if it is such a time, or unit: record for the timestamp of the record")
 	}

@@ -18,11 +18,11 @@ func (j *Job) kinds(paths, apply []string) (all event.Kinds) {
 		case strings.Contains(p, "[json]"):
 			all |= event.AnyKind
 		case strings.HasPrefix(p, "header:"), p == "key:" && j.KeyFormat == "":
-			all |= event.Texts
+			all |= event.Strings
 		case event.InEnvelope(p):
 			all |= event.AnyKind
 		case columns:
-			all |= event.Numbers | event.Texts
+			all |= event.Numbers | event.Strings
 		case j.Schema != nil:
 			all |= j.Schema.Kinds(event.ParsePathText(j.Each), p)
 		default:
@@ -30,7 +30,7 @@ func (j *Job) kinds(paths, apply []string) (all event.Kinds) {
 		}
 	}
 	if slices.Contains(apply, "host") || slices.Contains(apply, "path") {
-		all &= event.Texts // of anything else there is none
+		all &= event.Strings // of anything else there is none
 	}
 	return all
 }
@@ -67,7 +67,7 @@ func (v *validator) constants(at string, j *Job, t *Test) {
 		of, what := event.Numbers, "a number"
 		switch {
 		case quoted:
-			of, what = event.Texts, "a text"
+			of, what = event.Strings, "a text"
 		case o.value == "true", o.value == "false":
 			of, what = event.Bools, "a bool"
 		}
@@ -78,14 +78,14 @@ func (v *validator) constants(at string, j *Job, t *Test) {
 		switch {
 		case equal && quoted && (isNumber(constant) || constant == "true" || constant == "false"):
 			remedy = "; leave the quotes out"
-		case equal && !quoted && kinds&event.Texts != 0:
+		case equal && !quoted && kinds&event.Strings != 0:
 			remedy = "; put quotes around " + o.value
 		}
 		switch {
 		case o.texts != nil, o.key == "exists":
 		case kinds&of == 0:
 			warn(o.key, "%s is %s, and %s is %s: %s%s", field, kindWords(kinds), o.value, what, outcome, remedy)
-		case kinds == event.Numbers|event.Texts && format.HasColumns() && equal && quoted && isNumber(constant):
+		case kinds == event.Numbers|event.Strings && format.HasColumns() && equal && quoted && isNumber(constant):
 			warn(o.key, "%s is a number where it looks like one, and %q is a text: %s; leave the quotes out", field, constant, outcome)
 		}
 		texts := o.texts
