@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -147,25 +148,31 @@ func TestLastHour(t *testing.T) {
 	s.create("clicks", 2)
 	p := s.weir("run", "--resp.listen=127.0.0.1:0")
 	c := p.redis()
-	// One person in the middle of each minute, also of future ones, so that at any
-	// time the count is 61.
+	// Each minute, also of the future, has one person more than the minute before, so
+	// another hour has another number.
 	var records []*kgo.Record
-	users := map[uint32]int64{}
-	middle := time.Now().UTC().Truncate(time.Minute).Add(30 * time.Second)
-	for ago := -30; ago < 100; ago++ {
-		at := middle.Add(-time.Duration(ago) * time.Minute)
-		records = append(records, &kgo.Record{Topic: s.topic("clicks"), Timestamp: at,
-			Value: fmt.Appendf(nil, `{"ts":%d,"page":"/p/%d","user_id":%d}`, at.UnixMilli(), ago%3, 1000+ago)})
-		users[uint32(1000+ago)] = 1
-	}
-	if reference(users).Count() != uint64(len(users)) {
-		t.Fatal("two of these people are one to a HyperLogLog: no number is exact")
+	people := map[int64]map[uint32]int64{}
+	present := time.Now().Unix() / 60
+	next := uint32(1)
+	for minute := present - 100; minute <= present+30; minute++ {
+		people[minute] = map[uint32]int64{}
+		for range minute - present + 101 {
+			records = append(records, &kgo.Record{Topic: s.topic("clicks"), Timestamp: time.Unix(minute*60, 0),
+				Value: fmt.Appendf(nil, `{"ts":%d,"page":"/p/%d","user_id":%d}`, minute*60_000+30_000, next%3, next)})
+			people[minute][next] = 1
+			next++
+		}
 	}
 	if err := s.client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
-	const want = "61"
 	await.Until(t, func() error {
+		minute := time.Now().Unix() / 60
+		hour := map[uint32]int64{}
+		for m := minute - 60; m <= minute; m++ {
+			maps.Copy(hour, people[m])
+		}
+		want := fmt.Sprint(reference(hour).Count())
 		got, err := localtest.Query(s.url, s.db, sql[1])
 		if err != nil {
 			return err

@@ -59,6 +59,12 @@ func TestReadme(t *testing.T) {
 	for i := range 5 {
 		docs = append(docs, fmt.Sprintf(`{"ts":%d,"page":"/p/1","user":%d,"id":"new%d"}`, now, 1000+i, i))
 	}
+	// The first minute of the last hour, and the minutes beside that hour. A shifted hour has another number.
+	for minute, users := range map[int64]int{-61: 7, -60: 1, 1: 3} {
+		for i := range users {
+			docs = append(docs, fmt.Sprintf(`{"ts":%d,"page":"/p/1","user":%d,"id":"%d/%d"}`, now+minute*60_000, 3000+minute*10+int64(i), minute, i))
+		}
+	}
 	op := operator(t, clicks.Spec, 1)
 	observe(t, op, 1, 0, event.Time(now), docs...)
 	write(t, s, op.Take())
@@ -66,7 +72,7 @@ func TestReadme(t *testing.T) {
 	at := fmt.Sprintf("toDateTime(%d)", now/1000)
 	minute := "(SELECT groupBitmapMergeState(active) FROM clicks_state WHERE window_start = toStartOfMinute(" + at + ")"
 	wants := map[string]string{
-		"AS people":    "102\n", // 97 users came before this minute and 5 in it
+		"AS people":    "103\n", // one user came an hour ago, 97 in the ten minutes before this one, and 5 in this one
 		"AS came_back": answerTo(t, engine, database, "SELECT bitmapAndCardinality("+minute+"), "+minute+" - INTERVAL 1 MINUTE))"),
 	}
 	if wants["AS came_back"] == "0\n" {
