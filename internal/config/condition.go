@@ -186,6 +186,7 @@ func (v *validator) condition(at string, j *Job, c condition) {
 		}
 	}
 	v.constants(at, j, t)
+	v.contradictions(at, t)
 	for _, p := range inside {
 		v.condition(at+"."+p.at, j, p.condition)
 	}

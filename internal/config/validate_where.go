@@ -101,6 +101,43 @@ func (v *validator) constants(at string, j *Job, t *Test) {
 	}
 }
 
+// contradictions warns of tests of one field that no value can pass together: bounds that exclude each
+// other, and exists: false beside a test that a missing field does not pass.
+func (v *validator) contradictions(at string, t *Test) {
+	never := func(first, second string) {
+		v.origins.Warnings = append(v.origins.Warnings, fmt.Sprintf("%s: no value passes %s and %s: the condition never holds", at, first, second))
+	}
+	for _, low := range []operand{{"above", nil, t.Above}, {"at_least", nil, t.AtLeast}, {"is", nil, t.Is}} {
+		for _, high := range []operand{{"below", nil, t.Below}, {"at_most", nil, t.AtMost}, {"is", nil, t.Is}} {
+			order, ok := compareConstants(low.value, high.value)
+			strict := low.key == "above" || high.key == "below"
+			if ok && (order > 0 || order == 0 && strict) {
+				never(low.key+": "+low.value, high.key+": "+high.value)
+			}
+		}
+	}
+	for _, o := range t.tests() {
+		if t.Exists == "false" && o.key != "exists" && o.key != "is_not" && o.key != "not_in" {
+			never("exists: false", o.key)
+		}
+	}
+}
+
+// compareConstants compares two constants of one kind; ok is false for others.
+func compareConstants(a, b string) (order int, ok bool) {
+	textA, errA := strconv.Unquote(a)
+	textB, errB := strconv.Unquote(b)
+	if errA == nil && errB == nil {
+		return strings.Compare(textA, textB), true
+	}
+	bound, err := event.ParseBound(b)
+	if err != nil {
+		return 0, false
+	}
+	number := event.Value{Kind: event.Number, Bytes: []byte(a)}
+	return number.Compare(&bound)
+}
+
 func lower(r rune) rune {
 	if 'A' <= r && r <= 'Z' {
 		r += 'a' - 'A'

@@ -25,12 +25,12 @@ func TestConstants(t *testing.T) {
 		{"format: csv", `{field: c2, is_not: true}`, []string{`is_not: c2 is a number or a text, and true is a bool: the test always holds; put quotes around true`}},
 		{"format: tsv", `{field: c2, is: "12"}`, []string{`is: c2 is a number where it looks like one, and "12" is a text: the test never holds; leave the quotes out`}},
 		{"format: tsv", `{field: c2, apply: path, is: "12"}`, nil},
-		{"format: csv", `{field: c2, is: "007", is_not: 12, in: ["12"], above: "12", exists: true}`, nil},
+		{"format: csv", `{field: c2, is: "007", is_not: 12, in: ["12"], above: "0", exists: true}`, nil},
 		{"format: csv", `{field: [c2, "c3[json].a", "header:a"], is: true}`, nil},
 		{"format: csv", `{field: ["header:a", c2], is: 12}`, nil},
 		{"", `{field: ["header:n", n], at_least: 10, is_not: true}`, nil},
 		{"", `{field: ["header:n[json].a", key.a], is: 10}`, nil},
-		{"", `{field: "header:n", is: "10", in: [10, true], exists: false, above: "5"}`, nil},
+		{"", `{field: "header:n", is: "10", in: [10, true], exists: true, above: "1"}`, nil},
 		{"", `{field: u, apply: lower, in: [de, 1E5, "É"], is: 10, above: X}`, nil},
 		{"", `{field: u, apply: [path, trim], is: /A}`, nil},
 		{"{format: avro, key_format: avro}", `{field: key, is: 7}`, nil},
@@ -50,6 +50,37 @@ func TestConstants(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: -want +got\n%s", c.where, diff)
+		}
+	}
+}
+
+// TestContradictions: a warning for tests that no value passes together, and for no others.
+func TestContradictions(t *testing.T) {
+	for where, want := range map[string][]string{
+		`{field: n, at_least: 7, at_most: 3}`:                    {"at_least: 7 and at_most: 3"},
+		`{field: n, above: 3, at_most: 3.0}`:                     {"above: 3 and at_most: 3.0"},
+		`{field: n, above: 3, is: 3}`:                            {"above: 3 and is: 3"},
+		`{field: n, is: 10, below: 9}`:                           {"is: 10 and below: 9"},
+		`{field: u, at_least: "7", at_most: "10"}`:               {`at_least: "7" and at_most: "10"`},
+		`{field: n, exists: false, is: 3, is_not: 4}`:            {"exists: false and is"},
+		`{field: n, exists: false, is_not: 4, not_in: [5]}`:      nil,
+		`{field: n, exists: true, is: 3}`:                        nil,
+		`{field: n, at_least: 3, at_most: 3, is: 3}`:             nil,
+		`{field: n, above: 9, below: 10, is_not: 9.5}`:           nil,
+		`{field: n, above: 9, below: 10e0, at_least: 9.99}`:      nil,
+		`{field: u, at_least: "10", at_most: "7", is: "5"}`:      nil,
+		`{any: [{field: n, below: 3}, {field: n, at_least: 7}]}`: nil,
+	} {
+		_, origins, err := Load(Options{File: "weir.yaml", Data: []byte("jobs:\n  - name: a\n    topic: a\n    time: {field: ts}\n    window: 1m\n    where: [" + where + "]\n")})
+		if err != nil {
+			t.Errorf("%s: %v", where, err)
+			continue
+		}
+		for i, w := range want {
+			want[i] = "jobs[0].where[0]: no value passes " + w + ": the condition never holds"
+		}
+		if diff := cmp.Diff(want, origins.Warnings); diff != "" {
+			t.Errorf("%s: -want +got\n%s", where, diff)
 		}
 	}
 }
