@@ -566,7 +566,7 @@ func TestPagePrivate(t *testing.T) {
 		w.Until(fmt.Sprintf(`document.querySelector("%s .total strong")?.textContent === "< 5000"`, id))
 		w.Until(fmt.Sprintf(`document.querySelector("%s .message").textContent === "Hidden: fewer than 5000 people in each step."`, id))
 	}
-	w.Until(`document.querySelector('#people [data-last="today"]').textContent === "< 5000"`)
+	w.Until(`document.querySelector('#people [data-last="30m"]').textContent === "< 5000"`)
 	w.picture("private")
 	w.open("cell", "s00")
 	w.Until(`document.querySelector("#map [aria-current]")?.textContent === "s00" && document.querySelector("#map .message").textContent !== ""`)

@@ -17,6 +17,7 @@ import (
 
 	"weir/internal/await"
 	"weir/internal/browsertest"
+	"weir/internal/config"
 	"weir/internal/local/localtest"
 )
 
@@ -197,10 +198,13 @@ func TestUpHistory(t *testing.T) {
 	browsertest.Wanted(t)
 	parallel(t)
 	dir := t.TempDir()
-	const hours, clicks = 50, 50 * 3600 * 2
-	p := startUp(t, dir, "--rate", "1", "--history", "50h")
-	p.prints(fmt.Sprintf(`^history +50h: first come %d clicks and %d locations`, clicks, clicks/2))
-	until := p.began.Unix() // the history ends after that
+	// It begins at noon, two days ago or the day before if midnight passes meanwhile: that day has
+	// people, whatever the time is, and the next one is over.
+	hours := int64(36 + time.Now().Hour())
+	history, clicks := config.Duration(time.Duration(hours)*time.Hour).String(), hours*3600*2
+	p := startUp(t, dir, "--rate", "1", "--history", history)
+	p.prints(fmt.Sprintf(`^history +%s: first come %d clicks and %d locations`, history, clicks, clicks/2))
+	began, ended := p.began.Unix()/3600, time.Now().Unix()/3600 // the history ends between these hours
 	await.Until(t, func() error {
 		if n := p.number("SELECT sum(counted + malformed) FROM weir_ledger FINAL WHERE job = 'clicks'"); n <= clicks {
 			return notYet("%d clicks are read, and the history alone has %d", n, clicks)
@@ -209,15 +213,15 @@ func TestUpHistory(t *testing.T) {
 	})
 	// An hour has 7,200 clicks; few of them cannot be read, and few more happened up to 2 s
 	// before its end and came after it.
-	if n := p.number(fmt.Sprintf("SELECT count() FROM (SELECT intDiv(toUnixTimestamp(window_start), 3600) AS hour, sum(hits) AS n FROM clicks_1m WHERE hour > %d AND hour < %d GROUP BY hour HAVING n BETWEEN 7000 AND 7200 + 8)", until/3600-hours, until/3600)); n != hours-1 {
-		t.Errorf("%d hours have 7,200 clicks, want %d", n, hours-1)
+	if n, want := p.number(fmt.Sprintf("SELECT count() FROM (SELECT intDiv(toUnixTimestamp(window_start), 3600) AS hour, sum(hits) AS n FROM clicks_1m WHERE hour > %d AND hour < %d GROUP BY hour HAVING n BETWEEN 7000 AND 7200 + 8)", ended-hours, began)), began-(ended-hours)-1; n != want {
+		t.Errorf("%d hours have 7,200 clicks, want %d", n, want)
 	}
 	p.cameBack()
 	p.boundedLog("clicks")
 	p.signal(syscall.SIGINT)
 	p.exits(0)
 
-	p = startUp(t, dir, "--rate", "1", "--history", "50h")
+	p = startUp(t, dir, "--rate", "1", "--history", history)
 	p.prints(`^history +none is made: the topics in data have \d+ records already`)
 	p.prints(`^ready `)
 	p.signal(syscall.SIGINT)
