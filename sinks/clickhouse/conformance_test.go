@@ -33,7 +33,7 @@ type backend struct {
 }
 
 func suiteJob(spec *window.Spec) Job {
-	j := Job{Spec: spec, Topic: sinktest.Topic, Keep: 3000 * 24 * time.Hour}
+	j := Job{Spec: spec, Topic: sinktest.Topic, Keep: ages}
 	for _, w := range sinktest.Rollups {
 		j.Rollups = append(j.Rollups, Rollup{Window: time.Duration(w) * time.Millisecond})
 	}

@@ -127,7 +127,7 @@ func TestReadArchive(t *testing.T) {
 func TestProgress(t *testing.T) {
 	c := open(t)
 	spec := sinktest.Spec()
-	sink := unasked(t, c, Job{Spec: spec, Topic: "suite", Keep: 4000 * 24 * time.Hour})
+	sink := unasked(t, c, Job{Spec: spec, Topic: "suite", Keep: ages})
 	next, since, err := sink.Progress(t.Context())
 	if err != nil || len(next) != 0 || since != 0 {
 		t.Errorf("an empty ledger says %v in round %d, %v", next, since, err)

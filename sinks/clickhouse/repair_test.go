@@ -31,7 +31,7 @@ func within(t *testing.T, s *Sink, scope audit.Scope) (all []audit.Finding) {
 func TestRepair(t *testing.T) {
 	c := open(t)
 	j := clicks()
-	j.Keep = 3000 * 24 * time.Hour
+	j.Keep = ages
 	j.Spec.Measures = j.Spec.Measures[1:3] // TestAuditMeasures has the rest
 	j.Rollups = []Rollup{{Window: 7 * time.Minute}, {Window: 35 * time.Minute}, {Window: 7 * 24 * time.Hour}}
 	s := install(t, c, j)

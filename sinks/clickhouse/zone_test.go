@@ -126,6 +126,7 @@ func zoneViews(t *testing.T, c *Client) (all []string) {
 // the audit finds before and after rows were changed.
 func zoneLedger(t *testing.T, c *Client) (all []string) {
 	j := actives()
+	j.Keep = ages
 	j.Rollups = append(j.Rollups, Rollup{Window: 24 * time.Hour})
 	s := install(t, c, j)
 	s.quiet = -time.Hour
