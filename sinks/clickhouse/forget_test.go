@@ -376,3 +376,29 @@ func section(page, heading string) string {
 	text, _, _ = strings.Cut(text, "\n## ")
 	return text
 }
+
+// TestForgetsNothingForACentury: rows and states that are kept for longer than a DateTime has
+// moments are kept for ever.
+func TestForgetsNothingForACentury(t *testing.T) {
+	const century = 36_600 * 24 * time.Hour // the longest that a configuration may have
+	c := open(t)
+	j := named()
+	j.Rollups = []Rollup{{Window: time.Minute, Keep: century, KeepStates: century}, {Window: time.Hour, KeepStates: century}}
+	s := unaudited(t, c, j)
+	op := operator(t, s.layout.Spec, 0)
+	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon+60_000, "/", 2, "b"))
+	write(t, s, op.Take())
+	roll(t, s, true)
+	for _, level := range s.layout.levels {
+		run(t, c, "OPTIMIZE TABLE "+c.name(level.table)+" FINAL")
+	}
+	for view, want := range map[string]string{
+		"clicks_1m": "(1,1,'a') (1,1,'b')",
+		"clicks_1h": "(2,2,'a')",
+		fmt.Sprintf("clicks_over_total(from=toDateTime(%d), to=toDateTime(%[1]d + 120), size=60, every=60)", noon/1000): "(1,1,'a') (1,1,'b')",
+	} {
+		if got := strings.Join(read(t, c, "SELECT hits, people, entry FROM "+quote(c.cfg.Database)+"."+view+" ORDER BY window_start"), " "); got != want {
+			t.Errorf("%s: %s, want %s", view, got, want)
+		}
+	}
+}

@@ -115,6 +115,7 @@ func (j Job) plan() (*layout, error) {
 		bad(r.Window > 0 && r.Window%before == 0 && (i == 0 || r.Window > before), "rollup %v is no multiple of %v", r.Window, before)
 		bad(r.Keep >= 0, "rollup %v: negative keep", r.Window)
 		before = max(r.Window, before)
+		r.Keep, r.KeepStates = reachable(r.Keep), reachable(r.KeepStates)
 		name := span(r.Window)
 		l.levels = append(l.levels, level{
 			Rollup: r, seconds: int64(r.Window / time.Second),
@@ -122,6 +123,16 @@ func (j Job) plan() (*layout, error) {
 		})
 	}
 	return l, errors.Join(errs...)
+}
+
+// reachable returns for how long rows or states are kept: zero, for ever, for more than fifty
+// years. A DateTime has moments from 1970 to 2106, and those beyond wrap around: ClickHouse
+// would take the end of a century for one that has passed, and remove a row at once.
+func reachable(keep time.Duration) time.Duration {
+	if keep > 50*365*24*time.Hour {
+		return 0
+	}
+	return keep
 }
 
 // rollups returns the rollups of the job; without any, one of its own windows.
