@@ -30,6 +30,9 @@ func TestDocs(t *testing.T) {
 		t.Fatalf("%d blocks", len(blocks))
 	}
 	for _, sql := range blocks {
+		if strings.Contains(sql, "today()") {
+			t.Errorf("%s\ndepends on the server's time zone, in which today may be another date", sql)
+		}
 		rows := answerTo(t, engine, database, sql)
 		switch empty := strings.Contains(sql, "weir_audit"); {
 		case empty != (len(rows) == 0):
