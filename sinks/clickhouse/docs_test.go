@@ -3,15 +3,18 @@ package clickhouse
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"weir/event"
 	"weir/internal/local/localtest"
+	"weir/sketches/geo"
 	"weir/window"
 )
 
@@ -101,6 +104,93 @@ func TestReadme(t *testing.T) {
 	}
 }
 
+// TestDocsAnswers compares answers of docs/sql.md with the events. Some minutes have none, and
+// there are some beside each range; users come back irregularly, and are in several minutes of a cell.
+func TestDocsAnswers(t *testing.T) {
+	engine, database := localtest.Engine(t)
+	c := dial(t, Config{URLs: []string{engine}, Database: database})
+	page, err := os.ReadFile("../../docs/sql.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().Unix()
+	present := now / 60
+	type set = map[int64]bool
+	users := map[int64]set{} // of a minute
+	cells := make([]set, 3)
+	var reports [3]int
+	docs := []string{`{`}
+	for m := present - 75; m <= present; m++ {
+		if ago := present - m; ago%7 == 2 || ago%11 == 5 {
+			continue
+		}
+		users[m] = set{}
+		for i := range (present-m)%4 + 1 {
+			user := ((present-m)*5/3 + 4*i) % 19
+			cell := [6]int64{0, 0, 0, 1, 1, 2}[(user+i)%6] // of different numbers of reports
+			users[m][user] = true
+			docs = append(docs, fmt.Sprintf(`{"ts":%d,"page":"/p/%d","user":%d,"id":"e","lon":%d,"lat":38.1}`, m*60_000, i, user, 13+cell))
+			if m >= present-60 {
+				if cells[cell] == nil {
+					cells[cell] = set{}
+				}
+				cells[cell][user] = true
+				reports[cell]++
+			}
+		}
+	}
+	for _, j := range migratePresets(t, c) {
+		s, err := c.Job(t.Context(), j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		op := operator(t, j.Spec, 0)
+		observe(t, op, 0, 0, event.Time(now*1000), docs...)
+		write(t, s, op.Take())
+		if err := s.Rollup(t.Context(), true, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	wants := map[string]string{}
+	for m := present - 60; m <= present; m++ {
+		if users[m] == nil || m*60 < now-3600 {
+			continue
+		}
+		ten, stayed := set{}, 0
+		for ago := range int64(10) {
+			maps.Copy(ten, users[m-ago])
+		}
+		for user := range users[m] {
+			if users[m-1][user] {
+				stayed++
+			}
+		}
+		at := time.Unix(m*60, 0).UTC().Format(time.DateTime)
+		wants["AS ten"] += fmt.Sprintf("%s\t%d\n", at, len(ten))
+		wants["AS stayed"] += fmt.Sprintf("%s\t%d\t%d\n", at, len(users[m]), stayed)
+	}
+	order := []int{0, 1, 2}
+	slices.SortFunc(order, func(a, b int) int { return reports[b] - reports[a] })
+	for _, cell := range order {
+		wants["AS people"] += fmt.Sprintf("%s\t%d\t%d\n", geo.AppendHash(nil, float64(13+cell), 38.1, 5), reports[cell], len(cells[cell]))
+	}
+	at, compared := fmt.Sprintf("toDateTime(%d)", now), 0
+	for _, sql := range sqlBlocks(string(page)) {
+		for words, want := range wants {
+			if strings.Contains(sql, words) {
+				compared++
+				if rows := answerTo(t, engine, database, strings.ReplaceAll(sql, "now()", at)); rows != want {
+					t.Errorf("%s\nanswers\n%swant\n%s", sql, rows, want)
+				}
+			}
+		}
+	}
+	if compared != len(wants) {
+		t.Errorf("%d blocks compared, want %d", compared, len(wants))
+	}
+}
+
 func sqlBlocks(page string) []string {
 	var blocks []string
 	for _, b := range strings.Split(page, "```sql\n")[1:] {
@@ -125,8 +215,8 @@ func answerTo(t *testing.T, engine, database, sql string) string {
 	return string(rows)
 }
 
-// presets writes some minutes of both presets, up to now, and returns the jobs.
-func presets(t *testing.T, c *Client) []Job {
+// migratePresets makes the tables of both presets and returns the jobs.
+func migratePresets(t *testing.T, c *Client) []Job {
 	t.Helper()
 	job := func(name string, by []window.Column, measures ...window.Measure) Job {
 		return Job{Topic: name, Keep: 7 * 24 * time.Hour, Rollups: []Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}}, Spec: &window.Spec{
@@ -148,6 +238,13 @@ func presets(t *testing.T, c *Client) []Job {
 	if _, err := c.Migrate(t.Context(), jobs, Migration{}); err != nil {
 		t.Fatal(err)
 	}
+	return jobs
+}
+
+// presets writes some minutes of both presets, up to now, and returns the jobs.
+func presets(t *testing.T, c *Client) []Job {
+	t.Helper()
+	jobs := migratePresets(t, c)
 	now := time.Now().UnixMilli()
 	for _, j := range jobs {
 		s, err := c.Job(t.Context(), j)
