@@ -52,7 +52,8 @@ func TestDocs(t *testing.T) {
 func TestReadme(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	c := dial(t, Config{URLs: []string{engine}, Database: database})
-	clicks := presets(t, c)[0]
+	jobs := presets(t, c)
+	clicks, locations := jobs[0], jobs[1]
 	page, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +76,17 @@ func TestReadme(t *testing.T) {
 	op := operator(t, clicks.Spec, 1)
 	observe(t, op, 1, 0, event.Time(now), docs...)
 	write(t, s, op.Take())
+	// The last place of one user in each of three minutes.
+	if s, err = c.Job(t.Context(), locations); err != nil {
+		t.Fatal(err)
+	}
+	op = operator(t, locations.Spec, 1)
+	docs = []string{`{`}
+	for minute := range int64(3) {
+		docs = append(docs, fmt.Sprintf(`{"ts":%d,"user":900,"lon":%d,"lat":38.1}`, now+minute*60_000, 13+minute))
+	}
+	observe(t, op, 1, 0, event.Time(now), docs...)
+	write(t, s, op.Take())
 
 	begin := now / 60_000 * 60
 	minute := fmt.Sprintf("(SELECT groupBitmapMergeState(active) FROM clicks_state WHERE window_start = toDateTime(%d)", begin)
@@ -89,6 +101,9 @@ func TestReadme(t *testing.T) {
 	for _, sql := range blocks {
 		for _, at := range []int64{begin, begin + 59} {
 			rows := answerTo(t, engine, database, strings.ReplaceAll(sql, "now()", fmt.Sprintf("toDateTime(%d)", at)))
+			if strings.Contains(sql, "where people are") && strings.Count(rows, "900\t") != 1 {
+				t.Errorf("%s\nanswers\n%swith user 900 more than once, or not", sql, rows)
+			}
 			for words, want := range wants {
 				if strings.Contains(sql, words) {
 					compared++
