@@ -62,6 +62,37 @@ func TestQueriesRun(t *testing.T) {
 	}
 }
 
+// TestWithinWindow asks for a range within one window: panels show the windows that overlap it.
+func TestWithinWindow(t *testing.T) {
+	url, database := localtest.Engine(t)
+	now := time.Now().UTC()
+	presettest.Migrate(t, url, database, nil)
+	fill(t, url, database, now)
+	// The topic of clicks was made anew, and its offsets began again.
+	if _, err := localtest.Query(url, database, "INSERT INTO weir_ledger (job, version, epoch, partition, next, counted) VALUES ('clicks', 1, 1, 3, 5, 5)"); err != nil {
+		t.Fatal(err)
+	}
+	minute := now.Truncate(time.Minute)
+	vars := map[string][]string{"window": {"1m"}, "by_page": {all}, "by_cell": {all}, "job": {all}}
+	m := grafanatest.Moment{From: minute.Add(20 * time.Second), To: minute.Add(40 * time.Second), Interval: time.Minute, Vars: vars}
+	start := minute.Format(time.DateTime)
+	for where, want := range map[string]string{
+		"weir-job-clicks.json, 5 Hits":            start + "\t24",
+		"weir-job-locations.json, 7 Hits by cell": "sqc8b\t7",
+		"weir-job-locations.json, 9 places (geo)": "u1\t",
+		"weir-pipeline.json, 5 Events counted":    start + "\tclicks\t24\n" + start + "\tlocations\t7",
+		"weir-pipeline.json, 7 Partitions":        "clicks\t3\t5\t",
+	} {
+		expanded, err := grafanatest.Expand(queries(t)[where], m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := localtest.Query(url, database, expanded); err != nil || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %v\ngot\n%s\nwant\n%s", where, err, got, want)
+		}
+	}
+}
+
 // fill writes three days: 10 users a day on /p/1, five of whom were there the
 // day before, the users 100 and 101 every day on /o'brien, with two hits each,
 // and positions of three users in one cell. weir makes the rollups.

@@ -38,6 +38,7 @@ type query struct {
 	view, rollup string   // names, for the chosen length of windows
 	where        string   // selects the chosen groups in the windows of the time range
 	seconds      string   // the chosen length of windows
+	places       string   // selects the windows of the time range in a view of positions, which has those of the job
 	groups       []string // quoted columns
 }
 
@@ -77,14 +78,13 @@ func Job(j clickhouse.Job, suffix string) (Board, error) {
 		seconds = append(seconds, strconv.FormatInt(int64(length/time.Second), 10))
 	}
 	length := fmt.Sprintf("transform('${window}', [%s], [%s], 0)", strings.Join(quoted, ", "), strings.Join(seconds, ", "))
-	// Windows that overlap the time range.
-	during := "window_start > $__fromTime - " + length + " AND window_start <= $__toTime"
-	q := &query{job: j.Spec.Job, view: j.Spec.Job + "_${window}", rollup: j.Base() + "_${window}_rollup" + suffix, where: during, seconds: length}
+	q := &query{job: j.Spec.Job, view: j.Spec.Job + "_${window}", rollup: j.Base() + "_${window}_rollup" + suffix, where: during(length), seconds: length,
+		places: during(strconv.FormatInt(int64(j.Spec.Window)/1000, 10))}
 	b := newBoard(clickHouse)
 	b.custom("window", "Window", names)
 	for _, c := range j.Spec.By {
 		name := quote(c.Name)
-		b.all("by_"+c.Name, c.Name, fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE %[3]s GROUP BY %[1]s ORDER BY sum(hits) DESC LIMIT 200", name, q.view, during))
+		b.all("by_"+c.Name, c.Name, fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE %[3]s GROUP BY %[1]s ORDER BY sum(hits) DESC LIMIT 200", name, q.view, during(length)))
 		q.groups = append(q.groups, name)
 		q.where += fmt.Sprintf(" AND $__conditionalAll(%s IN (${by_%s:singlequote}), $by_%[2]s)", name, c.Name)
 	}
@@ -143,6 +143,11 @@ func Job(j clickhouse.Job, suffix string) (Board, error) {
 	return b.render(uid, title, fmt.Sprintf("Job %s, version %d, of topic %s.", j.Spec.Job, j.Spec.Version, j.Topic))
 }
 
+// during is true of the windows of a length in seconds that overlap the time range.
+func during(length string) string {
+	return "window_start > $__fromTime - " + length + " AND window_start <= $__toTime"
+}
+
 // shaped adds a panel of a measure.
 func (b *board) shaped(title string, s shape, q *query, m *window.Measure) {
 	w, h := 12, 8
@@ -162,8 +167,8 @@ func Pipeline(jobs []clickhouse.Job) (Board, error) {
 	for _, j := range jobs {
 		names = append(names, j.Spec.Job)
 		versions = append(versions, fmt.Sprintf("('%s', %d)", j.Spec.Job, max(1, j.Spec.Version)))
-		for name := range j.Windows { // the shortest comes first
-			counted = append(counted, fmt.Sprintf("  SELECT window_start, '%[1]s' AS job, hits FROM %[1]s_%[2]s WHERE $__timeFilter(window_start)", j.Spec.Job, name))
+		for name, length := range j.Windows { // the shortest comes first
+			counted = append(counted, fmt.Sprintf("  SELECT window_start, '%[1]s' AS job, hits FROM %[1]s_%[2]s WHERE %[3]s", j.Spec.Job, name, during(strconv.FormatInt(int64(length/time.Second), 10))))
 			break
 		}
 	}
@@ -185,7 +190,7 @@ func Pipeline(jobs []clickhouse.Job) (Board, error) {
 	b.add("timeseries", "Dead letters by outcome", "By the time of the Kafka record.", 12, 8,
 		"SELECT $__timeInterval(record_time) AS time, fate, count() AS records\nFROM weir_dead_letters FINAL\nWHERE $__timeFilter(record_time) AND "+of+"\nGROUP BY time, fate\nORDER BY time, fate")
 	b.add("table", "Partitions", "As of the last flush of each partition.", 14, 9,
-		"SELECT job, partition, max(next) AS next_offset, max(watermark) AS newest, dateDiff('second', newest, now()) AS behind,\n  max(flushed_at) AS flushed, dateDiff('second', flushed, now()) AS ago\nFROM weir_ledger\nWHERE "+of+"\nGROUP BY job, partition\nORDER BY job, partition")
+		"SELECT job, partition, argMax(next, (epoch, next)) AS next_offset, max(watermark) AS newest, dateDiff('second', newest, now()) AS behind,\n  max(flushed_at) AS flushed, dateDiff('second', flushed, now()) AS ago\nFROM weir_ledger\nWHERE "+of+"\nGROUP BY job, partition\nORDER BY job, partition")
 	b.add("table", "Outcomes", "Every offset has exactly one. Since the ledger began.", 10, 9,
 		"SELECT job, sum(counted) AS counted, sum(late) AS late, sum(future) AS future, sum(malformed) AS malformed,\n  sum(duplicate) AS duplicate, sum(filtered) AS filtered, sum(throttled) AS throttled, sum(gap) AS gap\nFROM weir_ledger FINAL\nWHERE "+of+"\nGROUP BY job\nORDER BY job")
 	b.add("table", "What does not add up", "Empty is right.", columns, 6, "SELECT * FROM weir_audit WHERE "+chosen+" LIMIT 100")

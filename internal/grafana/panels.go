@@ -86,11 +86,11 @@ var shapes = map[window.Kind]shape{
 		}
 		return fmt.Sprintf("SELECT window_start AS time, %s\nFROM\n(\n%s\n)\nGROUP BY time\nORDER BY time", strings.Join(levels, ", "), q.merged(m))
 	}},
-	window.TopK: {"table", false, "The most frequent keys of the chosen groups in the time range. A count is too high by at most its error. Windows whose values have expired (keep_states) are missing.", func(q *query, m *window.Measure) string {
+	window.TopK: {"table", false, "The most frequent keys of the chosen groups in the time range. A count is too low by at most its error. Windows whose values have expired (keep_states) are missing.", func(q *query, m *window.Measure) string {
 		return fmt.Sprintf("SELECT tupleElement(e, 1) AS key, tupleElement(e, 2) AS count, tupleElement(e, 3) AS error\nFROM\n(\n  SELECT arrayJoin(weirTopK(state, %d)) AS e\n  FROM\n  (\n%s\n  )\n)\nORDER BY count DESC, key", m.K, q.merged(m))
 	}},
 	window.Geo: {"geomap", true, "Where each member was last seen in the time range, for the 2,000 seen last. The countries are drawn by Grafana itself; the base layer below them needs internet.", func(q *query, m *window.Measure) string {
-		return fmt.Sprintf("SELECT member, argMax(p.geohash, p.ts) AS geohash, max(p.ts) AS seen\nFROM %s AS p\nWHERE $__timeFilter(window_start)\nGROUP BY member\nORDER BY seen DESC\nLIMIT 2000", q.job+"_"+m.Name)
+		return fmt.Sprintf("SELECT member, argMax(p.geohash, p.ts) AS geohash, max(p.ts) AS seen\nFROM %s AS p\nWHERE %s\nGROUP BY member\nORDER BY seen DESC\nLIMIT 2000", q.job+"_"+m.Name, q.places)
 	}},
 }
 

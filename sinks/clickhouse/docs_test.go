@@ -191,11 +191,17 @@ func TestDocsAnswers(t *testing.T) {
 		wants["AS people"] += fmt.Sprintf("%s\t%d\t%d\n", geo.AppendHash(nil, float64(13+cell), 38.1, 5), reports[cell], len(cells[cell]))
 	}
 	at, compared := fmt.Sprintf("toDateTime(%d)", now), 0
+	// A job in two versions, whose topic was made anew.
+	answerTo(t, engine, database, fmt.Sprintf(`INSERT INTO weir_ledger (job, version, epoch, partition, chunk, first, next, counted, watermark) VALUES
+		('again', 1, 0, 0, 0, 0, 100, 100, toDateTime64(%[1]d, 3)), ('again', 1, 1, 0, 0, 0, 30, 30, toDateTime64(%[1]d, 3)), ('again', 2, 1, 0, 0, 0, 20, 20, toDateTime64(%[1]d, 3))`, now))
+	wants["AS offsets"] = "again\t1\t130\t130\t0\t0\t0\t0\nagain\t2\t20\t20\t0\t0\t0\t0\n"
+	newest := time.Unix(now, 0).UTC().Format(time.DateTime + ".000")
+	wants["AS next_offset"] = fmt.Sprintf("again\t1\t0\t30\t%[1]s\t0\nagain\t2\t0\t20\t%[1]s\t0\n", newest)
 	for _, sql := range sqlBlocks(string(page)) {
 		for words, want := range wants {
 			if strings.Contains(sql, words) {
 				compared++
-				if rows := answerTo(t, engine, database, strings.ReplaceAll(sql, "now()", at)); rows != want {
+				if rows := answerTo(t, engine, database, strings.ReplaceAll(sql, "now()", at)); rows != want && !strings.HasPrefix(rows, want+"clicks\t") {
 					t.Errorf("%s\nanswers\n%swant\n%s", sql, rows, want)
 				}
 			}
