@@ -44,6 +44,14 @@ func TestDocs(t *testing.T) {
 			t.Logf("%.60q: %d rows", sql, strings.Count(rows, "\n"))
 		}
 	}
+	// All 97 users are near Palermo, each in several minutes.
+	if page, err = os.ReadFile("../../docs/sketches/geo.md"); err != nil {
+		t.Fatal(err)
+	}
+	_, near, _ := strings.Cut(sqlBlocks(string(page))[0], ";")
+	if rows := answerTo(t, engine, database, near); strings.Count(rows, "\n") != 97 {
+		t.Errorf("%s\nanswers\n%s", near, rows)
+	}
 }
 
 // TestReadme runs the SQL of README.md while the present minute, of which some users are new,

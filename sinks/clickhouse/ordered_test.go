@@ -2,6 +2,8 @@ package clickhouse
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +45,15 @@ func TestOrdered(t *testing.T) {
 	visit(70, "/a", `,"title":7.50`)
 	write(t, s, op.Take())
 	see("clicks_1m", "'/a','second','middle'", "'/a','7.50','7.50'", "'/b','none','none'")
+	// What docs/sketches/first.md asks of the last hour has the last value before it is rolled up.
+	page, err := os.ReadFile("../../docs/sketches/first.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hour := strings.NewReplacer("now()", fmt.Sprintf("toDateTime(%d)", noon/1000+75), "FROM clicks_", "FROM "+quote(c.cfg.Database)+".clicks_").Replace(sqlBlocks(string(page))[0])
+	if got := read(t, c, hour); fmt.Sprint(got) != "[('second','7.50')]" {
+		t.Errorf("%s\nanswers %s", hour, got)
+	}
 	roll(t, s, true)
 	see("clicks_1h", "'/a','second','7.50'", "'/b','none','none'")
 	visit(5, "/a", `,"title":"first"`)
