@@ -97,7 +97,7 @@ func Job(j clickhouse.Job, suffix string) (Board, error) {
 		if number, ok := distinct[m.Kind]; ok {
 			number = fmt.Sprintf(number, state(m)) + " AS " + quote(m.Name)
 			numbers, measured = append(numbers, number), append(measured, quote(m.Name))
-			b.add("stat", m.Name+" in all", "Distinct values in the windows of the time range together.", 6, 4,
+			b.add("stat", m.Name+" in all", "Distinct values in the windows of the time range together. "+rolled, 6, 4,
 				fmt.Sprintf("SELECT %s\nFROM %s\nWHERE %s", number, q.rollup, q.where))
 		}
 	}
@@ -116,7 +116,7 @@ func Job(j clickhouse.Job, suffix string) (Board, error) {
 		} else {
 			top += "100"
 		}
-		b.add("table", "Top groups", "Groups by hits in the time range, and the distinct values of each.", 24, 9, top)
+		b.add("table", "Top groups", "Groups by hits in the time range, and the distinct values of each. "+rolled, 24, 9, top)
 	}
 	for _, c := range j.Spec.By {
 		if c.Path == "" { // a geohash cell
@@ -142,6 +142,9 @@ func Job(j clickhouse.Job, suffix string) (Board, error) {
 	}
 	return b.render(uid, title, fmt.Sprintf("Job %s, version %d, of topic %s.", j.Spec.Job, j.Spec.Version, j.Topic))
 }
+
+// rolled describes a number from the states of rollups, beside hits from the view.
+const rolled = "Distinct values are as of the last rollup: windows that are not complete may lack up to some minutes of them."
 
 // during is true of the windows of a length in seconds that overlap the time range.
 func during(length string) string {
