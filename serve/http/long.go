@@ -63,8 +63,11 @@ func (s *Server) long(a *asking, most int) []Rollup {
 // gone reports whether windows of a rollup that start at a time have expired, or may have before
 // the question is answered.
 func (s *Server) gone(r Rollup, from time.Time) bool {
-	return r.Keep > 0 && s.Windows.Now().Sub(from) > r.Keep-time.Minute
+	return r.Keep > 0 && s.Windows.Now().Sub(from) > r.left()
 }
+
+// left is how old a window of a rollup may be for a question, which takes less than a minute.
+func (r Rollup) left() time.Duration { return r.Keep - time.Minute }
 
 // askedRows reads a question that the rollups do not answer. Its range begins where the rows begin
 // that are kept, if it begins before.
@@ -90,6 +93,23 @@ func (a *asking) widen(step time.Duration) {
 	a.span = span{align(a.From, step), align(a.Until.Add(step-1), step)}
 }
 
+// widenKept is widen, without the steps that are not kept: a view leaves out a window of which a part has
+// expired, and the whole range may be that window. The windows of a rollup need not be kept where a step is
+// made of longer ones.
+func (s *Server) widenKept(a *asking, step time.Duration) error {
+	a.widen(step)
+	all, _ := s.Rollups.Kept(a.job.Job)
+	for i, r := range all {
+		if i+1 < len(all) && step%all[i+1].Window == 0 || !s.gone(r, a.From) {
+			continue
+		}
+		if a.From = align(s.Windows.Now().Add(step-1-r.left()), step); !a.From.Before(a.Until) {
+			return fmt.Errorf("%w: job %s keeps windows of %s only for %s, and the range ends before that", errQuestion, a.job.Job, r.Window, r.Keep)
+		}
+	}
+	return nil
+}
+
 // lengthen makes a question of the path series one of rollups. The first window of the range,
 // which begins with a step, has to be kept too.
 func (s *Server) lengthen(a *asking, st *Statement, rollups []Rollup) error {
@@ -104,7 +124,9 @@ func (s *Server) lengthen(a *asking, st *Statement, rollups []Rollup) error {
 		return fmt.Errorf("%w: step=%s; want a multiple of %s, the shortest windows of job %s that are kept for so long a range", errQuestion, step, shortest, a.job.Job)
 	}
 	st.Long, st.Level, st.Step = true, a.level, step
-	a.widen(step)
+	if err := s.widenKept(a, step); err != nil {
+		return err
+	}
 	if a.Until.Sub(a.From)/step > stepsMost {
 		return fmt.Errorf("%w: more than %d steps of %s; make the range shorter or the steps longer", errQuestion, stepsMost, step)
 	}
@@ -113,17 +135,16 @@ func (s *Server) lengthen(a *asking, st *Statement, rollups []Rollup) error {
 
 // gather makes a question of the path top one of rollups. The range begins and ends where that of
 // a series does, because fewer and longer pieces of it cost less.
-func (s *Server) gather(a *asking, st *Statement, rollups []Rollup) {
+func (s *Server) gather(a *asking, st *Statement, rollups []Rollup) error {
 	step := stepOf(a.span, rollups[0].Window)
 	if len(rollups) > 1 && s.gone(rollups[0], align(a.From, step)) {
-		s.gather(a, st, rollups[1:])
-		return
+		return s.gather(a, st, rollups[1:])
 	}
 	st.Long, st.Level = true, a.level
 	if m, ok := peopleMeasure(a.job); ok && s.K > 0 {
 		st.People, st.Least = m.Name, uint64(s.K)
 	}
-	a.widen(step)
+	return s.widenKept(a, step)
 }
 
 func (s *Server) longSeries(ctx context.Context, a asking, st Statement) (any, error) {

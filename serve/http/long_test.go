@@ -16,6 +16,7 @@ import (
 // fakeRollups has minutes for a month, hours and days for ever, and rows for a week. It answers
 // with fixed numbers, and keeps what it was asked.
 type fakeRollups struct {
+	kept  []Rollup // instead
 	asked []Statement
 	err   error
 }
@@ -23,6 +24,9 @@ type fakeRollups struct {
 const aDay = 24 * time.Hour
 
 func (f *fakeRollups) Kept(string) ([]Rollup, time.Duration) {
+	if f.kept != nil {
+		return f.kept, 7 * aDay
+	}
 	return []Rollup{{time.Minute, 30 * aDay}, {time.Hour, 0}, {aDay, 0}}, 7 * aDay
 }
 
@@ -148,5 +152,41 @@ func TestLongRanges(t *testing.T) {
 	h = e.http.Handler()
 	if code, got := ask("series?job=clicks&last=7d"); code != 400 || !strings.Contains(got, "more than 2880 windows") {
 		t.Errorf("without rollups: %d %s", code, got)
+	}
+}
+
+// TestRangeBeforeWhatIsKept: a range that begins before the windows do that are kept begins with these,
+// for the views leave out a window of which a part has expired, and that is all of a total or of a top list.
+func TestRangeBeforeWhatIsKept(t *testing.T) {
+	e, job := newEndpoints(t)
+	job.count(t, map[time.Duration]int{0: 7})
+	rollups := &fakeRollups{}
+	e.http.Rollups = rollups
+	h := e.http.Handler()
+	for _, c := range []struct {
+		kept       []Rollup
+		path, want string // the range that is asked for, or the error
+	}{
+		{[]Rollup{{time.Minute, 10 * aDay}, {time.Hour, 30 * aDay}}, "series?last=29d", "10-22 12:00 to 11-20 18:00"},
+		{[]Rollup{{time.Minute, 10 * aDay}, {time.Hour, 30 * aDay}}, "series?last=30d", "10-21 18:00 to 11-20 18:00"},
+		{[]Rollup{{time.Minute, 10 * aDay}, {time.Hour, 30 * aDay}}, "series?last=60d", "10-22 00:00 to 11-21 00:00"},
+		{[]Rollup{{time.Minute, 10 * aDay}, {time.Hour, 30 * aDay}}, "top?last=60d", "10-22 00:00 to 11-21 00:00"},
+		{[]Rollup{{time.Minute, 0}, {time.Hour, 30 * aDay}}, "top?last=60d", "10-22 00:00 to 11-21 00:00"},            // the longest are of every step
+		{[]Rollup{{time.Minute, 0}, {time.Hour, 30 * aDay}, {aDay, 0}}, "top?last=60d", "10-22 00:00 to 11-21 00:00"}, // half a day is made of hours
+		{[]Rollup{{time.Minute, 0}, {time.Hour, 30 * aDay}, {aDay, 0}}, "series?last=60d&step=1d", "09-21 00:00 to 11-21 00:00"},
+		{[]Rollup{{time.Minute, 30 * aDay}}, "series?from=2026-08-10T10:00:00Z&until=2026-08-10T11:30:00Z", "windows of 1m0s only for 720h0m0s"},
+		{[]Rollup{{time.Minute, 30 * aDay}}, "top?from=2026-08-10T10:00:00Z&until=2026-08-10T11:30:00Z", "windows of 1m0s only for 720h0m0s"},
+	} {
+		rollups.kept, rollups.asked = c.kept, nil
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/"+strings.Replace(c.path, "?", "?job=clicks&", 1), nil))
+		got := w.Body.String()
+		if w.Code == 200 {
+			const form = "01-02 15:04"
+			got = rollups.asked[0].From.UTC().Format(form) + " to " + rollups.asked[0].Until.UTC().Format(form)
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%s of %v: %s, want %s", c.path, c.kept, got, c.want)
+		}
 	}
 }

@@ -45,9 +45,9 @@ func (s *Server) askedTop(q question) (a asking, columns []int, st Statement, er
 		st.Columns = append(st.Columns, a.job.By[c])
 	}
 	if rollups := s.long(&a, live.GroupsMost); rollups != nil {
-		s.gather(&a, &st, rollups)
+		err = s.gather(&a, &st, rollups)
 	}
-	return a, columns, st, nil
+	return a, columns, st, err
 }
 
 func (s *Server) top(ctx context.Context, q question) (any, error) {
