@@ -216,6 +216,54 @@ func TestMigrateForward(t *testing.T) {
 	}
 }
 
+// TestRollupBesideNewMeasure: while a process with an older configuration rolls up, the values of a measure that
+// another process counts stay in the views, and get into the rollups by that process.
+func TestRollupBesideNewMeasure(t *testing.T) {
+	c := open(t)
+	unaudited(t, c, actives())
+	older, err := c.Job(t.Context(), actives())
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := actives()
+	j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "ids", Kind: window.HLL, Path: "id"})
+	if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	newer, err := c.Job(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := operator(t, j.Spec, 0)
+	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon, "/", 1, "b"))
+	write(t, newer, op.Take())
+	views := "SELECT hits, ids FROM " + c.name("clicks_1m") + " UNION ALL SELECT hits, ids FROM " + c.name("clicks_1h")
+	for _, s := range []*Sink{older, newer, older} {
+		if err := s.Rollup(t.Context(), true, 0); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(read(t, c, views), " "); got != "(2,2) (2,2)" {
+			t.Errorf("hits and ids are %s", got)
+		}
+	}
+	done := "SELECT min(done) FROM (SELECT max(done) AS done FROM " + c.name("weir_rollups") + " GROUP BY job, rollup)"
+	before := one(t, c, done)
+	// A configuration without a measure that is registered when it begins is not older.
+	again, err := c.Job(t.Context(), actives())
+	if err != nil {
+		t.Fatal(err)
+	}
+	op = operator(t, actives().Spec, 1)
+	observe(t, op, 1, 0, noon, click(noon, "/", 1, "c"))
+	write(t, again, op.Take())
+	if err := again.Rollup(t.Context(), true, 0); err != nil {
+		t.Fatal(err)
+	}
+	if after := one(t, c, done); before == "(0)" || after == before {
+		t.Errorf("rollups are done up to %s, then %s", before, after)
+	}
+}
+
 // TestMigrateRounds: tables from before there were rounds get the columns, their rows are
 // rolled up once more, and the views are exact from then on.
 func TestMigrateRounds(t *testing.T) {

@@ -194,6 +194,10 @@ func (s *Sink) statements(ctx context.Context, d levelData) rounds.Statements {
 // note merges the progress of a level into weir_rollups: the current round at home, and how
 // far the level is on all shards, because each shard's views go by its own table. It waits for
 // the write of this process that is under way.
+//
+// Beside a process with a newer configuration, the windows that this one has made may lack the values of a
+// measure. It has been registered before there were such values, so nothing is noted as done then: the
+// views go on reading rows, and the other process makes these windows too.
 func (s *Sink) note(ctx context.Context, what string, d levelData, opened, done uint64, complete event.Time) error {
 	s.noting.Lock()
 	defer s.noting.Unlock()
@@ -201,8 +205,16 @@ func (s *Sink) note(ctx context.Context, what string, d levelData, opened, done 
 	if opened > 0 {
 		on = s.client.home()
 	}
-	sql := fmt.Sprintf("INSERT INTO %s (job, version, rollup, opened, done, complete_until) VALUES (%s, %d, %d, %d, %d, fromUnixTimestamp64Milli(toInt64(%d), 'UTC'))",
-		d.Rollups(), text(s.layout.Spec.Job), s.layout.Spec.Version, d.v.seconds, opened, done, complete)
+	has := "0"
+	if done > 0 {
+		known := []string{"''"} // the row of the job itself
+		for _, m := range s.known {
+			known = append(known, text(m))
+		}
+		has = fmt.Sprintf("if((SELECT count() FROM %s WHERE %s AND measure NOT IN (%s)) = 0, %d, 0)", s.client.name("weir_jobs"), s.layout.where(), strings.Join(known, ", "), done)
+	}
+	sql := fmt.Sprintf("INSERT INTO %s (job, version, rollup, opened, done, complete_until) SELECT %s, %d, %d, %d, %s, fromUnixTimestamp64Milli(toInt64(%d), 'UTC')",
+		d.Rollups(), text(s.layout.Spec.Job), s.layout.Spec.Version, d.v.seconds, opened, has, complete)
 	return s.client.execOn(ctx, on, what, sql, queryTimeout)
 }
 
