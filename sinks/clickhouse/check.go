@@ -249,6 +249,13 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 	for _, gone := range inv.dropped(l) {
 		note("measure %s is no longer in %s: its values stay, and new windows lack it; if it comes back, the windows in between will lack it too", gone.measure, l.key("measures"))
 	}
+	first, shown := l.levels[0].view, l.level(c, 0).shown()
+	for _, name := range slices.Sorted(maps.Keys(inv.columns[first])) {
+		if inv.newest(l) == l.Spec.Version && !slices.ContainsFunc(shown, func(col column) bool { return col.name == name }) {
+			note("view %s shows %s, which this process does not count: run `weir migrate` if no process counts it; until then the views read rows instead of the rollups that this process makes", first, name)
+			break
+		}
+	}
 	var names []string
 	for _, v := range l.levels {
 		names = append(names, v.table)

@@ -156,7 +156,7 @@ func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, water
 	if sweep {
 		m.swept = now
 	}
-	m.made.Prune(max(done, at.done))
+	m.made.Prune(at.done) // not done, which may not have been noted
 	return nil
 }
 
@@ -195,9 +195,9 @@ func (s *Sink) statements(ctx context.Context, d levelData) rounds.Statements {
 // far the level is on all shards, because each shard's views go by its own table. It waits for
 // the write of this process that is under way.
 //
-// Beside a process with a newer configuration, the windows that this one has made may lack the values of a
-// measure. It has been registered before there were such values, so nothing is noted as done then: the
-// views go on reading rows, and the other process makes these windows too.
+// Where the view shows a measure that this process does not count, another process may count it, and the
+// windows that this one has made may lack its values. So nothing is noted as done then: the view goes on
+// reading rows, and the other process makes these windows too.
 func (s *Sink) note(ctx context.Context, what string, d levelData, opened, done uint64, complete event.Time) error {
 	s.noting.Lock()
 	defer s.noting.Unlock()
@@ -207,11 +207,12 @@ func (s *Sink) note(ctx context.Context, what string, d levelData, opened, done 
 	}
 	has := "0"
 	if done > 0 {
-		known := []string{"''"} // the row of the job itself
-		for _, m := range s.known {
-			known = append(known, text(m))
+		var made []string
+		for _, c := range d.shown() {
+			made = append(made, text(c.name))
 		}
-		has = fmt.Sprintf("if((SELECT count() FROM %s WHERE %s AND measure NOT IN (%s)) = 0, %d, 0)", s.client.name("weir_jobs"), s.layout.where(), strings.Join(known, ", "), done)
+		has = fmt.Sprintf("if((SELECT count() FROM system.columns WHERE database = %s AND table = %s AND name NOT IN (%s)) = 0 OR (SELECT max(version) FROM %s WHERE job = %s) > %d, %d, 0)",
+			text(s.client.cfg.Database), text(d.v.view), strings.Join(made, ", "), s.client.name("weir_jobs"), text(s.layout.Spec.Job), s.layout.Spec.Version, done)
 	}
 	sql := fmt.Sprintf("INSERT INTO %s (job, version, rollup, opened, done, complete_until) SELECT %s, %d, %d, %d, %s, fromUnixTimestamp64Milli(toInt64(%d), 'UTC')",
 		d.Rollups(), text(s.layout.Spec.Job), s.layout.Spec.Version, d.v.seconds, opened, has, complete)

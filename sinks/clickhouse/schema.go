@@ -493,15 +493,19 @@ func (d levelData) Totals() levelData {
 
 // Columns returns the columns of the view.
 func (d levelData) Columns() string {
+	var texts []string
+	for _, c := range d.shown() {
+		texts = append(texts, c.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
+func (d levelData) shown() []column {
 	all := append(slices.Clone(d.l.by), column{name: "window_start", typ: utc}, column{name: "hits", typ: "UInt64"})
 	for m := range d.l.counted {
 		all = append(all, m.viewed()...)
 	}
-	var texts []string
-	for _, c := range append(all, column{name: "complete", typ: "UInt8"}) {
-		texts = append(texts, c.String())
-	}
-	return strings.Join(texts, ", ")
+	return append(all, column{name: "complete", typ: "UInt8"})
 }
 
 // Measures returns the measures that have columns, Additive those of them that add up,

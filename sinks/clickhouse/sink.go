@@ -19,8 +19,6 @@ type Sink struct {
 	client *Client
 	layout *layout
 
-	known []string // the measures that were registered for the job when it was opened
-
 	quiet time.Duration // for Audit
 	merge int           // rows that a statement of a rollup reads
 
@@ -72,9 +70,6 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 	}
 	s := c.sink(l)
 	s.Notes = home.notes(c, l)
-	for _, gone := range home.dropped(l) {
-		s.known = append(s.known, gone.measure)
-	}
 	s.lags = home.tables[l.state()].engine != "AggregatingMergeTree"
 	return s, nil
 }
@@ -88,9 +83,6 @@ func (c *Client) sink(l *layout) *Sink {
 	}
 	for i := range s.memos {
 		s.memos[i] = memo{due: time.Now().Add(tailTime)}
-	}
-	for i := range l.measures {
-		s.known = append(s.known, l.measures[i].Name)
 	}
 	for m := range l.counted {
 		s.counted = append(s.counted, m)

@@ -379,40 +379,6 @@ CREATE OR REPLACE FUNCTION weirGeohash AS (score, precision) -> substring(concat
 -- weirGeoDist
 CREATE OR REPLACE FUNCTION weirGeoDist AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1];
 
--- weir_jobs
-INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES
-('clicks', 1, '', 'time "ts" "ms"
-window "60000"
-lateness "86400000"
-skew "600000"
-chunk "64"
-max_groups "50"
-by "page" "page" "" "false" "" "" "0"
-by "country" "country" "" "true" "" "" "0"
-', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
-('clicks', 1, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
-('clicks', 1, 'active', 'bitmap "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
-('clicks', 1, 'seen', 'bloom "id" optional=false capacity=100 error=0.01 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 1280),
-('clicks', 1, 'places', 'geo "user" optional=position capacity=0 error=0 lon="lon" lat="lat"', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
-('locations', 3, '', 'time "ts" "ms"
-window "60000"
-lateness "86400000"
-skew "600000"
-chunk "262144"
-max_groups "1000000"
-by "cell" "" "" "false" "lon" "lat" "5"
-', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
-('locations', 3, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
-('locations', 3, 'places', 'geo "user" optional=false capacity=0 error=0 lon="lon" lat="lat"', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
-('total', 1, '', 'time "ts" "ms"
-window "60000"
-lateness "86400000"
-skew "600000"
-chunk "64"
-max_groups "1"
-', 'total', 604800, [], 'total_5m_rollup', 300, 0),
-('total', 1, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'total', 604800, [], 'total_5m_rollup', 300, 0);
-
 -- clicks_1m
 CREATE OR REPLACE VIEW `weir`.`clicks_1m`
 (`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `active` UInt64, `seen` UInt64, `complete` UInt8)
@@ -2734,6 +2700,40 @@ FROM
 GROUP BY window_start
 )
 WHERE held < rolled AND (whole OR ahead > 0) OR rolled < held AND due;
+
+-- weir_jobs
+INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES
+('clicks', 1, '', 'time "ts" "ms"
+window "60000"
+lateness "86400000"
+skew "600000"
+chunk "64"
+max_groups "50"
+by "page" "page" "" "false" "" "" "0"
+by "country" "country" "" "true" "" "" "0"
+', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'active', 'bitmap "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'seen', 'bloom "id" optional=false capacity=100 error=0.01 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 1280),
+('clicks', 1, 'places', 'geo "user" optional=position capacity=0 error=0 lon="lon" lat="lat"', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('locations', 3, '', 'time "ts" "ms"
+window "60000"
+lateness "86400000"
+skew "600000"
+chunk "262144"
+max_groups "1000000"
+by "cell" "" "" "false" "lon" "lat" "5"
+', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
+('locations', 3, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
+('locations', 3, 'places', 'geo "user" optional=false capacity=0 error=0 lon="lon" lat="lat"', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
+('total', 1, '', 'time "ts" "ms"
+window "60000"
+lateness "86400000"
+skew "600000"
+chunk "64"
+max_groups "1"
+', 'total', 604800, [], 'total_5m_rollup', 300, 0),
+('total', 1, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'total', 604800, [], 'total_5m_rollup', 300, 0);
 
 -- user weir
 CREATE USER IF NOT EXISTS `weir` IDENTIFIED WITH sha256_hash BY '…' SALT '…';

@@ -201,19 +201,6 @@ CREATE OR REPLACE FUNCTION weirGeohash ON CLUSTER 'main' AS (score, precision) -
 -- weirGeoDist
 CREATE OR REPLACE FUNCTION weirGeoDist ON CLUSTER 'main' AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1];
 
--- weir_jobs
-INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES
-('clicks', 1, '', 'time "ts" "ms"
-window "60000"
-lateness "86400000"
-skew "600000"
-chunk "64"
-max_groups "50"
-by "page" "page" "" "false" "" "" "0"
-by "country" "country" "" "true" "" "" "0"
-', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
-('clicks', 1, 'active', 'bitmap "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0);
-
 -- weir_ledger_all
 CREATE OR REPLACE TABLE `weir`.`weir_ledger_all` ON CLUSTER 'main'
 (
@@ -1352,6 +1339,19 @@ FROM
 GROUP BY `page`, `country`, window_start
 )
 WHERE held < rolled AND (whole OR ahead > 0) OR rolled < held AND due;
+
+-- weir_jobs
+INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES
+('clicks', 1, '', 'time "ts" "ms"
+window "60000"
+lateness "86400000"
+skew "600000"
+chunk "64"
+max_groups "50"
+by "page" "page" "" "false" "" "" "0"
+by "country" "country" "" "true" "" "" "0"
+', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'active', 'bitmap "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0);
 
 -- user weir
 CREATE USER IF NOT EXISTS `weir` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…';
