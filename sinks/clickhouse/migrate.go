@@ -154,11 +154,15 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 		step("database", "CREATE DATABASE IF NOT EXISTS "+quote(c.cfg.Database)+c.onCluster())
 	}
 	tables := common()
+	progress := map[string]string{} // of the table of a rollup, the condition for its rows in weir_rollups
 	for _, l := range layouts {
 		if err := inv.meaning(l); err != nil {
 			return nil, err
 		}
 		tables = append(tables, l.tables()...)
+		for _, v := range l.levels {
+			progress[v.table] = fmt.Sprintf("%s AND rollup = %d", l.where(), v.seconds)
+		}
 	}
 	for _, t := range tables {
 		missing, err := inv.compare(&t)
@@ -166,6 +170,10 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 			return nil, err
 		}
 		if len(missing) == len(t.columns) {
+			// A rollup that was dropped is made anew, first of all in what is noted. The rounds go on.
+			if where := progress[t.name]; where != "" && inv.recorded[t.name] != "" {
+				step(t.name+" progress", "ALTER TABLE "+c.name("weir_rollups")+c.onCluster()+" UPDATE done = 0, complete_until = fromUnixTimestamp64Milli(toInt64(0), 'UTC') WHERE "+where+" SETTINGS mutations_sync = 2")
+			}
 			step(t.name, t.create(c))
 			continue
 		}
