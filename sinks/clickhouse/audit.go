@@ -184,6 +184,7 @@ type comparison struct {
 	Within  string               // SQL condition that selects the windows
 	Settled string               // SQL expression: rows written later are not judged
 	Done    string               // SQL expression: the rollup has the rows of all rounds before this one
+	Begun   string               // SQL expression: windows that were last made before this were not made from the source; empty: all were
 	ago     func(s int64) string // SQL expression for the time s seconds ago
 }
 
@@ -357,6 +358,9 @@ func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, to
 	var spans []comparison
 	for i := range job.levels {
 		k := comparison{auditJob: job, at: i, Settled: at(d.settled), Done: fmt.Sprint(done[job.levels[i].seconds]), ago: func(s int64) string { return at(now - s) }}
+		if i > 0 {
+			k.Begun = fmt.Sprintf("(SELECT toDateTime(max(applied_at)) FROM %s WHERE object = %s)", s.client.name("weir_schema"), text(job.levels[i-1].table))
+		}
 		starts := map[int64]bool{}
 		err := s.client.shards.queryFor(ctx, "list what to compare", render("verify_spans", k), func(scan func(...any) error) error {
 			var start int64

@@ -332,3 +332,49 @@ func TestAuditForgotten(t *testing.T) {
 		t.Errorf("a number is too small: %v", got)
 	}
 }
+
+// TestAuditShorterRollup: windows that were rolled up before there was a shorter rollup are no damage to it.
+func TestAuditShorterRollup(t *testing.T) {
+	c := open(t)
+	j, more := actives(), actives()
+	j.Rollups = more.Rollups[1:]
+	s := unaudited(t, c, j)
+	op := operator(t, j.Spec, 0)
+	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon, "/", 2, "b"))
+	write(t, s, op.Take())
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
+		t.Fatal(err)
+	}
+	run(t, c, "TRUNCATE TABLE "+c.name("clicks_state"))
+	run(t, c, "TRUNCATE TABLE "+c.name("weir_ledger"))
+	if _, err := c.Migrate(t.Context(), []Job{more}, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Job(t.Context(), more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := func() (n int) {
+		t.Helper()
+		a := audit.New(audit.Job{Name: "clicks", Topic: "clicks", Chunk: j.Spec.Chunk}, audit.Scope{From: 1})
+		if err := s.Audit(t.Context(), a, nil); err != nil {
+			t.Fatal(err)
+		}
+		for range a.Findings {
+			n++
+		}
+		return n
+	}
+	made := func(at string) {
+		t.Helper()
+		run(t, c, "ALTER TABLE "+c.name("clicks_1h_rollup")+" UPDATE rolled_at = now() "+at+" WHERE 1 SETTINGS mutations_sync = 2")
+	}
+	made("- INTERVAL 1 DAY")
+	if n := found(); n != 0 {
+		t.Errorf("%d findings in windows from before the shorter rollup", n)
+	}
+	made("+ INTERVAL 1 SECOND")
+	if n := found(); n != 1 {
+		t.Errorf("%d findings in windows whose rows are gone", n)
+	}
+}
