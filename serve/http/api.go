@@ -388,9 +388,14 @@ func (a *asking) margin(value any) float64 {
 	return 0
 }
 
-// round leaves two digits behind the point.
+// round leaves two digits behind the point, or of less than 1 the first two that are not 0: an
+// error that is 0 says that a number is exact.
 func round(f float64) float64 {
-	r, err := strconv.ParseFloat(strconv.FormatFloat(f, 'f', 2, 64), 64)
+	format := byte('f')
+	if math.Abs(f) < 1 {
+		format = 'g'
+	}
+	r, err := strconv.ParseFloat(strconv.FormatFloat(f, format, 2, 64), 64)
 	if err != nil {
 		return f
 	}

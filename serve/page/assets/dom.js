@@ -40,13 +40,14 @@ export function say(of, text) {
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const small = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+const fine = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 }); // below 1
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
 
 // number writes a value in full.
 export function number(v) {
   if (v == null) return "–";
-  return Number.isInteger(v) ? whole.format(v) : small.format(v);
+  return Number.isInteger(v) ? whole.format(v) : (Math.abs(v) < 1 ? fine : small).format(v);
 }
 // shown writes the value of a number of the API; k is how few people are withheld.
 export const shown = (n, k) => (n.withheld ? "< " + k : number(n.value));
@@ -59,7 +60,8 @@ export const share = (part, all) => (all ? percent.format(part / all) : "–");
 // standard errors off.
 export function margin(n) {
   if (n.withheld) return "too few people to show";
-  return n.error > 0 ? "± " + whole.format(Math.ceil(2 * n.error)) : "exact";
+  if (!(n.error > 0)) return "exact";
+  return "± " + (Number.isInteger(n.value) ? whole.format(Math.ceil(2 * n.error)) : number(2 * n.error));
 }
 
 export const clock = (t, seconds) => (t ? new Date(t).toISOString().slice(11, seconds ? 19 : 16) : "–");
