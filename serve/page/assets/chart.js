@@ -12,6 +12,12 @@ const labels = [
   [1, "{HH}:{mm}:{ss}", year, null, day, null, null, null, 1],
 ];
 
+// alone returns the points that no line leads to.
+const alone = (u, series) => {
+  const y = u.data[series];
+  return [...y.keys()].filter((i) => y[i] != null && y[i - 1] == null && y[i + 1] == null);
+};
+
 export class Chart {
   // zoom is called with two moments in seconds, when a part was selected.
   constructor(name, zoom) {
@@ -42,7 +48,7 @@ export class Chart {
   }
 
   span(p) {
-    return p.value == null ? [null, null, null] : [Math.max(0, p.value - 2 * p.error), p.value, p.value + 2 * p.error];
+    return p.value == null ? [null, null, null] : [p.value < 0 ? p.value - 2 * p.error : Math.max(0, p.value - 2 * p.error), p.value, p.value + 2 * p.error];
   }
 
   size() {
@@ -89,10 +95,10 @@ export class Chart {
     this.u = new uPlot({
       ...this.size(), tzDate: utc, padding: [12, 30, 0, 0], legend: { show: false },
       cursor: { y: false, points: { size: 7, fill: line }, drag: { x: true, y: false, setScale: false }, sync: { key: "time", filters: { pub: (event) => event === "mousemove" || event === "mouseleave" } } },
-      scales: { y: { range: (_, min, max) => [0, Math.max(1, max * 1.08)] } },
+      scales: { y: { range: (_, min, max) => [Math.min(0, min * 1.08), Math.max(1, max * 1.08)] } },
       axes: [{ ...axis, values: labels, space: 64, size: 40 }, { ...axis, size: 52, values: (_, all) => all.map(compact) }],
       series: [{}, { paths: steps ? () => null : undefined, stroke: edge, points: { show: false } }, { paths: steps ? () => null : undefined, stroke: edge, points: { show: false } },
-        { stroke: line, width: steps ? 0 : 2, fill: steps ? line : undefined, paths: steps ?? undefined, points: { show: false }, spanGaps: false }],
+        { stroke: line, width: steps ? 0 : 2, fill: steps ? line : undefined, paths: steps ?? undefined, points: { show: false, filter: steps ? undefined : alone, size: 5, fill: line }, spanGaps: false }],
       bands: [{ series: [2, 1], fill: band }],
       hooks: {
         setSelect: [(u) => {

@@ -72,7 +72,7 @@ export class WorldMap {
       const here = cell === within;
       return h("li", null, h("button", { type: "button", "aria-current": here && "true", disabled: here, onclick: () => this.open(cell) }, cell || "World"));
     })));
-    this.canvas.setAttribute("aria-label", `Map of ${within ? "the cell " + within : "the world"}: ${number(answer.people)} people in ${answer.cells.length} cells. The table below has every cell.`);
+    this.canvas.setAttribute("aria-label", `Map of ${within ? "the cell " + within : "the world"}: ${number(within ? answer.cells.reduce((sum, c) => sum + c.people, 0) : answer.people)} people in ${answer.cells.length} cells. The table below has every cell.`);
     this.draw();
     if (this.element.querySelector("details").open) this.fill();
   }

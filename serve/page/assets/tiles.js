@@ -160,7 +160,8 @@ export class Series extends Tile {
     say(this.title, this.name + (answer.shows === "events" ? "" : " · " + label(this.measure())));
     put(this.total, h("strong", null, shown(answer.total, this.page.catalog.k)), " " + margin(answer.total) + ", " + fromTo(answer.from, answer.until) + ", by " + span(answer.step_s));
     this.chart.show(answer);
-    if (answer.points.some((p) => p.value)) return "";
+    const empty = ["hits", "sum"].includes(answer.kind) || answer.shows === "people" ? 0 : null; // of nothing
+    if (answer.points.some((p) => (p.value ?? empty) !== empty)) return "";
     return answer.points.some((p) => p.withheld) ? `Hidden: fewer than ${this.page.catalog.k} people in each step.` : "Nothing was counted in this range.";
   }
 }
@@ -261,9 +262,11 @@ export class Top extends Tile {
     say(this.note, list ? `the most frequent ${answer.measure} since ${when(answer.from)}`
       : `${answer.measure} by ${answer.columns[0]}, since ${when(answer.from)}; ${number(answer.of)} in all` + (answer.withheld ? `, ${answer.withheld} with fewer than ${this.page.catalog.k} people withheld` : ""));
     const before = new Map([...this.rows].map(([name, row]) => [name, row.element.offsetTop]));
-    const next = new Map();
+    const next = new Map(), column = list ? null : answer.columns[0];
+    if (column !== this.of) this.rows = new Map(); // a row shows only a group of its column
+    this.of = column;
     for (const r of rows) {
-      const row = this.rows.get(r.name) ?? this.row(r);
+      const row = this.rows.get(r.name) ?? this.row(r, column);
       say(row.value, number(r.value));
       say(row.margin, r.margin);
       row.bar.style.setProperty("--share", r.value / most);
@@ -280,16 +283,15 @@ export class Top extends Tile {
     return rows.length ? "" : answer.withheld ? `Hidden: fewer than ${this.page.catalog.k} people in each group.` : "Nothing was counted in this range.";
   }
 
-  row(r) {
+  row(r, column) {
     const bar = h("span", { class: "bar", "aria-hidden": "true" });
     const name = h("span", { class: "name" }, r.name === "" ? "(empty)" : r.name);
     const value = h("span", { class: "value" }), error = h("span", { class: "error" });
     const inner = [bar, name, value, error];
-    const key = "by." + this.column();
     return {
       bar, value, margin: error,
       element: h("li", null, r.group == null ? h("div", { class: "row" }, inner)
-        : h("button", { type: "button", class: "row", title: "Show only " + r.group, onclick: () => go({ [key]: r.group }) }, inner)),
+        : h("button", { type: "button", class: "row", title: "Show only " + r.group, onclick: () => go({ ["by." + column]: r.group }) }, inner)),
     };
   }
 }
