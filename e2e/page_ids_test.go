@@ -63,7 +63,7 @@ func (w *watched) funnel() {
 		w.t.Error("a funnel without steps says how to ask it elsewhere")
 	}
 	w.Until(`((e) => { e.focus(); return e === document.activeElement; })(document.querySelector("#funnel input"))`)
-	w.Until(`[...document.querySelectorAll("#funnel datalist option")].some((o) => o.value === "/p/0")`)
+	w.Until(`[...document.querySelectorAll("#known-page option")].some((o) => o.value === "/p/0")`)
 	w.Press(names[0] + "\t")
 	w.Until(`document.activeElement === document.querySelectorAll("#funnel input")[1] || (document.querySelectorAll("#funnel input")[1].focus(), false)`)
 	w.Press(names[1] + "\r")

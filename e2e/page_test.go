@@ -198,6 +198,9 @@ func TestPage(t *testing.T) {
 	w.Excuse("net::ERR_CONNECTION_REFUSED")
 	w.Excuse("net::ERR_INCOMPLETE_CHUNKED_ENCODING")
 	w.Excuse("net::ERR_CONNECTION_RESET")
+	w.Until(`((d) => { d.open = true; return d.querySelector("summary").textContent === "Filter"; })(document.querySelectorAll(".other")[1])`)
+	w.Until(`((e) => { e.focus(); return e === document.activeElement; })(document.querySelector('.other input[name="page"]'))`)
+	w.Press("/p/1")
 	weir.kill()
 	w.Until(`document.querySelector("#live").dataset.state === "stale"`)
 	w.picture("stale")
@@ -205,6 +208,10 @@ func TestPage(t *testing.T) {
 	w.send(2, 500)
 	hits, users = w.all()
 	w.Until(`document.querySelector("#live").dataset.state === "ok"`)
+	w.shows("#hits .total strong", hits)
+	if typed := w.Text(`document.activeElement.name + " " + document.activeElement.value`); typed != "page /p/1" {
+		w.t.Errorf("what was typed while weir was away is now %q", typed)
+	}
 	w.same(hits, users)
 	w.Clean(host)
 }
@@ -474,6 +481,7 @@ func (w *watched) zoom(hits int) {
 // statement runs the SQL that a tile shows, and compares its answer with the tile's.
 func (w *watched) statement(hits int) {
 	w.t.Helper()
+	w.Until(`document.querySelector("#top").dataset.state === "ok"`) // of this range, not of the one before
 	w.Click("#top .how")
 	w.Until(`document.querySelectorAll("#ask pre").length === 2`)
 	w.picture("ask")

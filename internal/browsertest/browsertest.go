@@ -204,7 +204,7 @@ func (b *Browser) Until(expression string) {
 	await.Until(b.t, func() error {
 		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", expression, err)
 		}
 		if !holds {
 			return fmt.Errorf("%s does not hold", expression)

@@ -11,7 +11,6 @@ const ranges = [["15m", "15 min"], ["1h", "1 h"], ["6h", "6 h"], ["24h", "24 h"]
 class Page {
   catalog = null;
   job = null;
-  seen = {}; // by group column, the values that the list of the greatest groups showed
   explain = (tile) => explain(tile);
 
   people() {
@@ -23,6 +22,12 @@ class Page {
   number() {
     const all = measuresOf(this.job, "number");
     return all.find((m) => m.name === state.measure) ?? all[0];
+  }
+
+  // learn keeps the values of a group column that were shown last, for the fields that suggest them.
+  learn(column, values) {
+    const known = $("known-" + column);
+    if (values.join("\0") !== [...known.options].map((o) => o.value).join("\0")) put(known, values.map((v) => h("option", { value: v })));
   }
 }
 
@@ -40,7 +45,9 @@ async function start() {
     const r = await fetch("api/v1/jobs", { cache: "no-store" });
     if (r.status === 401) return token();
     if (!r.ok) throw new Error((await r.text()).slice(0, 300));
-    page.catalog = await r.json();
+    const catalog = await r.json(), same = tiles.length && told(catalog) === told(page.catalog);
+    page.catalog = catalog;
+    if (same) return listen(); // what is being typed stays
   } catch (e) {
     live("error", "no answer from weir");
     if (!tiles.length) put($("main"), h("p", { class: "notice", role: "alert" }, "weir does not answer: " + e.message + ". This page tries again every 2 s."));
@@ -50,6 +57,8 @@ async function start() {
   say($("version"), "weir " + page.catalog.build.version);
   layout();
 }
+
+const told = (catalog) => JSON.stringify({ ...catalog, now: null });
 
 // session trades the token of the fragment for a cookie, and takes it out of the address.
 async function session() {
@@ -100,7 +109,7 @@ function build() {
     heat, new Top(page), new Members(page, heat), new Returning(page), new Sessions(page), new Funnel(page), new Health(page), new DeadLetters(page),
   ];
   tiles.job = page.job.job;
-  page.seen = {};
+  put($("known"), page.job.by.map((c) => h("datalist", { id: "known-" + c })));
 }
 
 // refresh shows the controls, and asks what the tiles ask now.
@@ -110,7 +119,12 @@ function refresh() {
   const elements = offered.map((t) => t.element);
   if (elements.length !== $("main").childElementCount || elements.some((e, i) => $("main").children[i] !== e)) put($("main"), elements);
   offered.forEach((t) => t.controls?.());
-  connect(offered.filter((t) => t.question() != null));
+  listen();
+}
+
+// listen connects the tiles that ask something.
+function listen() {
+  connect(tiles.filter((t) => t.offered() && t.question() != null));
 }
 
 function controls() {
@@ -144,11 +158,7 @@ function other() {
 function only() {
   const columns = page.job.by.filter((c) => !("by." + c in state));
   if (!columns.length || "kiosk" in state) return null;
-  const fields = columns.map((c) => {
-    const known = h("datalist", { id: "known-" + c });
-    const suggest = () => put(known, (page.seen[c] ?? []).map((v) => h("option", { value: v })));
-    return h("label", { class: "choice" }, h("span", null, c), h("input", { name: c, autocomplete: "off", spellcheck: "false", list: "known-" + c, onfocus: suggest }), known);
-  });
+  const fields = columns.map((c) => h("label", { class: "choice" }, h("span", null, c), h("input", { name: c, autocomplete: "off", spellcheck: "false", list: "known-" + c })));
   const chosen = () => Object.fromEntries(fields.map((f) => f.querySelector("input")).filter((f) => f.value).map((f) => ["by." + f.name, f.value]));
   const show = () => Object.keys(chosen()).length && go(chosen());
   return h("details", { class: "other" }, h("summary", null, "Filter"), h("div", { onkeydown: (e) => e.key === "Enter" && (e.preventDefault(), show()) }, fields, h("button", { type: "button", onclick: show }, "Show")));

@@ -255,7 +255,7 @@ export class Top extends Tile {
 
   show(answer) {
     const list = answer.keys != null;
-    if (!list) this.page.seen[answer.columns[0]] = answer.groups.map((g) => g.group[0]).filter((name) => name);
+    if (!list) this.page.learn(answer.columns[0], answer.groups.map((g) => g.group[0]).filter((name) => name));
     const rows = list ? answer.keys.map((k) => ({ name: k.key, value: k.count, margin: k.error ? "to " + number(k.count + k.error) : "exact" }))
       : answer.groups.map((g) => ({ name: g.group[0], value: g.value, margin: margin(g), group: g.group[0] }));
     const most = Math.max(1, ...rows.map((r) => r.value));
@@ -434,9 +434,8 @@ export class Funnel extends Tile {
     this.list = h("ol", { class: "bars" });
     this.steps = h("ol", { class: "steps" });
     this.add = h("button", { type: "button", onclick: () => this.more() }, "Add a step");
-    this.names = h("div", { hidden: true });
     this.rows = 2;
-    this.form = h("form", { class: "builder", "aria-label": "Steps of the funnel", onsubmit: (e) => e.preventDefault() }, this.steps, this.add, this.names);
+    this.form = h("form", { class: "builder", "aria-label": "Steps of the funnel", onsubmit: (e) => e.preventDefault() }, this.steps, this.add);
     this.element.insertBefore(this.form, this.message);
     put(this.body, this.list);
     say(this.note, "How many people take these steps in this order, in the range of the page. An empty field stands for every value.");
@@ -465,11 +464,6 @@ export class Funnel extends Tile {
     return ask("funnel", { job: this.page.job.job, steps: steps.map((s) => m + ":" + written(s)).join(","), ...range() });
   }
 
-  // suggest offers the values that the page has shown.
-  suggest() {
-    put(this.names, this.page.job.by.map((c) => h("datalist", { id: "seen-" + c }, (this.page.seen[c] ?? []).map((v) => h("option", { value: v })))));
-  }
-
   more() {
     this.rows++;
     this.controls();
@@ -485,10 +479,9 @@ export class Funnel extends Tile {
 
   controls() {
     const by = this.page.job.by, steps = this.chosen();
-    this.suggest();
     this.rows = Math.max(this.rows, steps.length);
     put(this.steps, Array.from({ length: this.rows }, (_, i) => h("li", null,
-      by.map((c, j) => h("label", { class: "choice" }, h("span", null, `${i + 1}. ${c}`), h("input", { value: steps[i]?.[j] ?? "", list: "seen-" + c, autocomplete: "off", spellcheck: "false", onfocus: () => this.suggest(), onchange: () => this.change() }))),
+      by.map((c, j) => h("label", { class: "choice" }, h("span", null, `${i + 1}. ${c}`), h("input", { value: steps[i]?.[j] ?? "", list: "known-" + c, autocomplete: "off", spellcheck: "false", onchange: () => this.change() }))),
       steps[i] && h("button", { type: "button", class: "link", "aria-label": `Remove step ${i + 1}`, onclick: () => this.remove(i) }, "remove"))));
     this.add.hidden = this.rows >= stepsMost;
     this.how.hidden = this.question() == null;
