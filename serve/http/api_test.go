@@ -233,11 +233,11 @@ func TestNumbers(t *testing.T) {
 	job.count(t, map[time.Duration]int{0: 7, time.Second: 42, 2 * time.Second: 42, time.Minute: 7, 61 * time.Second: 8, 2 * time.Minute: 9})
 	h := e.http.Handler()
 	for path, want := range map[string]string{
-		"people?job=clicks":                                                       `"last":"60s","from":"2026-11-20T12:04:00Z","until":"2026-11-20T12:06:00Z","value":3,"error":0.02}`,
+		"people?job=clicks":                                                       `"last":"60s","from":"2026-11-20T12:04:00Z","until":"2026-11-20T12:06:00Z","value":3,"error":0.024}`,
 		"people?job=clicks&measure=active":                                        `"last":"5m","from":"2026-11-20T12:00:00Z","until":"2026-11-20T12:06:00Z","value":4,"error":0}`,
 		"people?job=clicks&by.page=/p/2":                                          `"last":"today","from":"2026-11-20T00:00:00Z","until":"2026-11-20T12:06:00Z","value":0,"error":0}`,
 		"series?job=clicks&last=2m":                                               `"total":{"value":6,"error":0},"points":[{"at":"2026-11-20T12:03:00Z","value":1,"error":0},{"at":"2026-11-20T12:04:00Z","value":2,"error":0},{"at":"2026-11-20T12:05:00Z","value":3,"error":0}]`,
-		"series?job=clicks&last=2m&measure=users":                                 `"total":{"value":4,"error":0.03},"points":[{"at":"2026-11-20T12:03:00Z","value":1,"error":0.01},{"at":"2026-11-20T12:04:00Z","value":2,`,
+		"series?job=clicks&last=2m&measure=users":                                 `"total":{"value":4,"error":0.033},"points":[{"at":"2026-11-20T12:03:00Z","value":1,"error":0.0081},{"at":"2026-11-20T12:04:00Z","value":2,`,
 		"series?job=clicks&last=2m&measure=greatest":                              `"total":{"value":42,"error":0}`,
 		"series?job=clicks&last=2m&measure=spread&level=0.5":                      `"total":{"value":8.963`,
 		"series?job=clicks&last=2m&by.page=/p/2":                                  `"total":{"value":0,"error":0}`,

@@ -70,13 +70,13 @@ func TestLongRanges(t *testing.T) {
 		{"series?job=clicks&last=47h", "", `"step_s":1800,`},
 		{"top?job=clicks&last=3h", "", `"groups":[{"group":["/p/1"],"value":1,"error":0}],"of":1`},
 		{"series?job=clicks&last=48h", "hits 11-18 12:00 to 11-20 12:30 by 30m0s []", `"from":"2026-11-18T12:00:00Z","until":"2026-11-20T12:30:00Z","step_s":1800,"total":{"value":2000,"error":0},"points":[{"at":"2026-11-18T12:00:00Z","value":12.50,"error":0},{"at":"2026-11-18T12:30:00Z","value":null,"error":0},{"at":"2026-11-18T13:00:00Z","value":null,"error":0},{"at":"2026-11-18T13:30:00Z","value":0,"error":0}`},
-		{"series?job=clicks&last=7d&measure=users", "users 11-13 12:00 to 11-20 14:00 by 2h0m0s []", `"total":{"value":2000,"error":16.25},"points":[{"at":"2026-11-13T12:00:00Z","value":7,"error":0.06},{"at":"2026-11-13T14:00:00Z","value":0,"error":0}`},
-		{"series?job=clicks&last=7d&measure=spread", "spread 11-13 12:00 to 11-20 14:00 by 2h0m0s []", `"points":[{"at":"2026-11-13T12:00:00Z","value":12.50,"error":0.06}`},
+		{"series?job=clicks&last=7d&measure=users", "users 11-13 12:00 to 11-20 14:00 by 2h0m0s []", `"total":{"value":2000,"error":16.25},"points":[{"at":"2026-11-13T12:00:00Z","value":7,"error":0.057},{"at":"2026-11-13T14:00:00Z","value":0,"error":0}`},
+		{"series?job=clicks&last=7d&measure=spread", "spread 11-13 12:00 to 11-20 14:00 by 2h0m0s []", `"points":[{"at":"2026-11-13T12:00:00Z","value":12.50,"error":0.062}`},
 		{"series?job=clicks&last=30d&step=6h", "hits 10-21 12:00 to 11-20 18:00 by 6h0m0s []", `"step_s":21600,`},
 		{"series?job=clicks&from=2026-11-10T10:00:00Z&until=2026-11-10T11:00:00Z", "hits 11-10 10:00 to 11-10 11:00 by 1m0s []", `"step_s":60,`},     // rows are gone
 		{"series?job=clicks&from=2026-08-10T10:00:00Z&until=2026-08-10T11:30:00Z", "hits 08-10 10:00 to 08-10 12:00 by 1h0m0s []", `"step_s":3600,`}, // and minutes
 		{"top?job=clicks&last=5h", "hits 11-20 07:05 to 11-20 12:10 by 0s [page]", `"columns":["page"],"groups":[{"group":["/p/1"],"value":1000,"error":0},{"group":["/p/2"],"value":1000,`},
-		{"top?job=clicks&last=24h&n=3&measure=users", "users 11-19 12:00 to 11-20 12:15 by 0s [page]", `{"group":["/p/3"],"value":9,"error":0.07}],"of":9,"withheld":0`},
+		{"top?job=clicks&last=24h&n=3&measure=users", "users 11-19 12:00 to 11-20 12:15 by 0s [page]", `{"group":["/p/3"],"value":9,"error":0.073}],"of":9,"withheld":0`},
 		{"top?job=clicks&last=30d", "hits 10-21 12:00 to 11-20 18:00 by 0s [page]", `"of":9`},
 		// A step that begins before the minutes do that are kept: the hours have it.
 		{"series?job=clicks&from=2026-10-21T12:07:00Z&until=2026-10-21T22:00:00Z", "hits 10-21 12:00 to 10-21 22:00 by 1h0m0s []", `"step_s":3600,`},
@@ -138,7 +138,7 @@ func TestLongRanges(t *testing.T) {
 	h = e.http.Handler()
 	for path, want := range map[string]string{
 		"series?job=clicks&last=7d":                            `"total":{"value":2000,"error":0},"points":[{"at":"2026-11-13T12:00:00Z","value":12.50,"error":0}`,
-		"series?job=clicks&last=7d&measure=users&by.page=/p/1": `"points":[{"at":"2026-11-13T12:00:00Z","value":7,"error":0.06},{"at":"2026-11-13T14:00:00Z","value":0,"error":0},{"at":"2026-11-13T16:00:00Z","value":null,"error":0,"withheld":true}`,
+		"series?job=clicks&last=7d&measure=users&by.page=/p/1": `"points":[{"at":"2026-11-13T12:00:00Z","value":7,"error":0.057},{"at":"2026-11-13T14:00:00Z","value":0,"error":0},{"at":"2026-11-13T16:00:00Z","value":null,"error":0,"withheld":true}`,
 		"top?job=clicks&last=7d":                               `"of":9,"withheld":4`,
 	} {
 		if _, got := ask(path); !strings.Contains(got, want) {
