@@ -21,7 +21,7 @@ func TestPageNumbers(t *testing.T) {
 		return b.Text(`import(document.querySelector("script[type=module]").src.replace("app.js", "` + file + `")).then(async (of) => {
 			const at = (i) => new Date(60000 * i).toISOString();
 			const answer = (values) => ({ kind: "min", shows: "number", from: at(0), until: at(values.length), as_of: at(99), step_s: 60, total: { value: values[0], error: 0 }, points: values.map((value, i) => ({ at: at(i), value, error: 0.5 })) });
-			const page = { seen: {}, catalog: { k: 0 }, explain() {}, job: { job: "j", window_s: 60, rollup_s: 0, by: ["src", "dst"], measures: [{ name: "least", kind: "min", shows: "number" }] } };
+			const page = { learn() {}, catalog: { k: 0 }, explain() {}, job: { job: "j", window_s: 60, rollup_s: 0, by: ["src", "dst"], measures: [{ name: "least", kind: "min", shows: "number" }] } };
 			` + script + `
 		})`)
 	}

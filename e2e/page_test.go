@@ -462,7 +462,7 @@ func (w *watched) only(page string) {
 // chart, and goes back with the browser.
 func (w *watched) zoom(hits int) {
 	w.t.Helper()
-	w.Until(`document.querySelector("#hits .u-over")`)
+	w.Until(`document.querySelector("#hits .u-over") && !document.querySelector('.tile[data-state="loading"]')`) // no tile grows under the mouse
 	w.Drag("#hits .u-over", 0.1, 0.4)
 	w.Until(fmt.Sprintf(`(() => { const q = new URLSearchParams(location.search); return q.get("from") === %q && q.get("until") === %q; })()`, w.start.Format(time.RFC3339), w.start.Add(time.Minute).Format(time.RFC3339)))
 	w.shows("#hits .total strong", int(w.number("SELECT sum(hits) FROM clicks_1m WHERE window_start = toDateTime(%d)", w.start.Unix())))

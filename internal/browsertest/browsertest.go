@@ -213,16 +213,26 @@ func (b *Browser) Until(expression string) {
 	})
 }
 
-// Click clicks what a selector of CSS finds. The page may replace that element between the
-// finding and the click, which is then repeated.
+// Click clicks what a selector of CSS finds, with the mouse. The page may move or replace that
+// element between the finding and the click, which is then repeated.
 func (b *Browser) Click(selector string) {
 	b.t.Helper()
 	ctx, done := b.limit()
 	defer done()
 	await.Until(b.t, func() error {
-		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector)))
-		if err != nil && !strings.Contains(err.Error(), "Could not find node with given id") {
-			b.t.Fatalf("clicking %s: %v", selector, err)
+		armed, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf(`((e) => { window.clicked = false; e?.addEventListener("click", () => { window.clicked = true; }, { capture: true, once: true }); return e !== null; })(document.querySelector(%q))`, selector)))
+		if err != nil {
+			return err
+		}
+		if !armed {
+			return fmt.Errorf("there is no %s to click", selector)
+		}
+		if err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector))); err != nil {
+			return fmt.Errorf("clicking %s: %w", selector, err)
+		}
+		missed, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("window.clicked === false")) // undefined: the click led to another page
+		if err == nil && missed {
+			return fmt.Errorf("the click on %s hit something else", selector)
 		}
 		return err
 	})
