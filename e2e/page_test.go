@@ -325,18 +325,20 @@ func (w *watched) hands() {
 		w.shows("#hits .total strong", hits)
 		w.shows("#top .value", w.hits["/p/0"])
 	}
-	w.Hold("#top button.row", change)
-	w.Until(`document.querySelector(".chip:last-child")`)
+	if !w.whole(func() bool {
+		w.Hold("#top button.row", change)
+		w.Until(`document.querySelector(".chip:last-child") || window.alone`)
+		return w.Text(`document.querySelector(".chip:last-child") !== null`) == "true"
+	}) {
+		w.t.Error("a slow click does not count")
+	}
 	w.Click(".chip:last-child")
 
 	focus := func(selector string) {
 		w.Until(fmt.Sprintf(`((e) => { e?.focus(); return e && e === document.activeElement; })(document.querySelector(%q))`, selector))
 	}
-	stays := func(selector string) {
-		w.t.Helper()
-		if has := w.Text(fmt.Sprintf(`document.querySelector(%q) === document.activeElement`, selector)); has != "true" {
-			w.t.Errorf("%s has lost the focus", selector)
-		}
+	has := func(selector string) bool {
+		return w.Text(fmt.Sprintf(`document.querySelector(%q) === document.activeElement`, selector)) == "true"
 	}
 	// Of three children that are put again, in the same order and with one moved, the first has the focus.
 	kept := w.Text(`import(document.querySelector("script[type=module]").src.replace("app.js", "dom.js")).then(({ h, put }) => {
@@ -351,14 +353,37 @@ func (w *watched) hands() {
 	if kept != "abc acb ba" {
 		w.t.Errorf("the focus was kept by %q", kept)
 	}
-	focus("#top button.row")
-	change()
-	stays("#top button.row")
+	if !w.whole(func() bool {
+		focus("#top button.row")
+		change()
+		return has("#top button.row")
+	}) {
+		w.t.Error("the first row of the top list has lost the focus")
+	}
 	focus(".ranges button")
 	w.Press("\r")
 	w.Until(`document.querySelector(".ranges button[aria-pressed=true]")?.textContent === "15 min"`)
-	stays(".ranges button")
+	if !has(".ranges button") {
+		w.t.Error("the first range has lost the focus")
+	}
 	w.open()
+}
+
+// whole does something until it works, and no more if it does not although the top list had the
+// rows of ClickHouse all the while: on a slow machine the list may be shown without them.
+func (w *watched) whole(do func() bool) bool {
+	w.t.Helper()
+	for {
+		w.Text(`((m) => {
+			const look = () => { window.alone ||= m.textContent.startsWith("ClickHouse does not answer"); };
+			window.alone = false;
+			look();
+			new MutationObserver(look).observe(m, { childList: true });
+		})(document.querySelector("#top .message"))`)
+		if done := do(); done || w.Text("window.alone") != "true" {
+			return done
+		}
+	}
 }
 
 // drill compares the map with SQL, for the world and for the cell that a click opens.
@@ -383,21 +408,31 @@ func (w *watched) drill(users int) {
 
 	// Click into the cell with the most people, where the canvas shows it.
 	w.Until(`(document.querySelector("#map details").open = false, true)`)
-	w.Until(`(document.querySelector("#map canvas").scrollIntoView({block: "center", behavior: "instant"}), true)`)
 	cell := w.sql("SELECT weirGeohash(latest.score, 2) AS cell, any(weirLon(latest.score)), any(weirLat(latest.score)), count() AS n FROM (SELECT member, max(last) AS latest FROM locations_places_state GROUP BY member) GROUP BY cell ORDER BY n DESC, cell LIMIT 1")[0]
-	at := strings.Split(w.Text(fmt.Sprintf(`(() => { const r = document.querySelector("#map canvas").getBoundingClientRect(), scale = r.width / 360;
-		return [r.left + (%s + 180) * scale, r.top + r.height / 2 + (12 - %s) * scale]; })()`, cell[1], cell[2])), ",")
-	x, err := strconv.ParseFloat(at[0], 64)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	y, err := strconv.ParseFloat(at[1], 64)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.ClickAt(x, y)
 	inside := cell[0][:1]
-	w.Until(fmt.Sprintf(`new URLSearchParams(location.search).get("cell") === %q`, inside))
+	await.Until(w.t, func() error {
+		at := strings.Split(w.Text(fmt.Sprintf(`(() => { const canvas = document.querySelector("#map canvas");
+			canvas.scrollIntoView({block: "center", behavior: "instant"});
+			const r = canvas.getBoundingClientRect(), scale = r.width / 360;
+			return [r.left + (%s + 180) * scale, r.top + r.height / 2 + (12 - %s) * scale]; })()`, cell[1], cell[2])), ",")
+		x, err := strconv.ParseFloat(at[0], 64)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		y, err := strconv.ParseFloat(at[1], 64)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.ClickAt(x, y)
+		in := w.Text(`new URLSearchParams(location.search).get("cell") ?? ""`)
+		if in == inside {
+			return nil
+		}
+		if in != "" { // the map has moved under the mouse
+			w.Click("#map .crumbs button")
+		}
+		return notYet("the click leads to the cell %q, want %s", in, inside)
+	})
 	w.Until(fmt.Sprintf(`document.querySelector("#map [aria-current]")?.textContent === %q`, inside))
 	table(inside, 3)
 	w.picture("map")
@@ -489,13 +524,19 @@ func (w *watched) statement(hits int) {
 	for _, row := range w.sql("%s", w.Text(`document.querySelector("#ask pre").textContent`)) {
 		sum += integer(w.t, row[len(row)-1])
 	}
-	shown := int64(0)
-	for _, row := range w.rows("#top .row", ".name", ".value") {
-		shown += integer(w.t, row[1])
+	if sum == 0 || sum > int64(hits) {
+		w.t.Errorf("the statement has %d hits of %d", sum, hits)
 	}
-	if sum != shown || sum == 0 || sum > int64(hits) {
-		w.t.Errorf("the statement has %d hits, the tile %d", sum, shown)
-	}
+	await.Until(w.t, func() error {
+		shown := int64(0)
+		for _, row := range w.rows("#top .row", ".name", ".value") {
+			shown += integer(w.t, row[1])
+		}
+		if shown != sum {
+			return notYet("the statement has %d hits, the tile %d", sum, shown)
+		}
+		return nil
+	})
 	if http := w.Text(`document.querySelectorAll("#ask pre")[1].textContent`); !strings.HasPrefix(http, "curl 'http://") {
 		w.t.Errorf("%s", http)
 	}
