@@ -35,7 +35,7 @@ var computed = map[string][]string{
 	"cmd/weir/run.go compactedTopic": {"cmd/weir/check.go",
 		"the topic is compacted (cleanup.policy): records may vanish between two readings of a chunk; ",
 		"each row keeps the greater count of the two then, so that events may be missing, and the audit shows outcomes that do not sum up; count topics with cleanup.policy=delete"},
-	"cmd/weir/run.go w": {"internal/config/flags.go", "%s: no key of this name; did you mean %s?"},
+	"cmd/weir/run.go w.String()": {"internal/config/flags.go", "no key of this name; did you mean %s?"},
 	"cmd/weir/run.go note": {"sinks/clickhouse/check.go",
 		"job ", "%s is %d, and the database has version %d, which the views show: this process counts into the tables of version %[2]d, which no view shows; set version to %[3]d to go on with that one",
 		"job ", "measure %s is no longer in %s: its values stay, and new windows lack it; if it comes back, the windows in between will lack it too",

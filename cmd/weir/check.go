@@ -62,7 +62,7 @@ func checkCommand() *cobra.Command {
 			}
 			k.add(finding{Tier: "config", Subject: "syntax and meaning", Result: "ok", Detail: fmt.Sprintf("%d jobs", len(cfg.Jobs))})
 			for _, w := range origins.Warnings {
-				k.add(finding{"config", "environment", "warning", w, 0})
+				k.add(finding{"config", w.Origin.Where(), "warning", w.Detail(), 0})
 			}
 			k.people(cfg)
 			if !offline {

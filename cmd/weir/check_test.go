@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"weir/internal/await"
 	"weir/internal/config"
 )
 
@@ -135,6 +138,39 @@ func TestCheckClock(t *testing.T) {
 		k.clickhouse(cfg)
 		if err := k.print(&out, "text"); err != nil || !strings.Contains(out.String(), c.want) {
 			t.Errorf("a host that is off by %s: %v, want %q in\n%s", c.host, err, c.want, &out)
+		}
+	}
+}
+
+// TestConfigWarnings: weir check, weir run and weir up name the place of what is suspicious in the
+// configuration: a line of the file, or an environment variable.
+func TestConfigWarnings(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "weir.yaml")
+	job := "jobs:\n  - name: a\n    topic: a\n    time: {field: ts}\n    window: 1m\n    where: [{field: n, at_least: 7, at_most: 3}]\n"
+	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("WEIR_KAFKA_BROKER", "a:1")
+	const variable = "WEIR_KAFKA_BROKER: no key of this name; did you mean WEIR_KAFKA_BROKERS?"
+	condition := file + ":6:13: jobs[0].where[0]: no value passes at_least: 7 and at_most: 3: the condition never holds"
+	taken, err := net.Listen("tcp", "127.0.0.1:0") // weir up ends at it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, args := range [][]string{
+		{"check", "--offline", "-c", file},
+		{"run", "-c", file, "--clickhouse.urls", "http://127.0.0.1:1", "--clickhouse.connect_timeout", "0s", "--log.format", "text"},
+		{"up", "-c", file, "--data", filepath.Join(dir, "data"), "--http.listen", taken.Addr().String(), "--log.format", "text"},
+	} {
+		var stdout, stderr bytes.Buffer
+		execute(await.Context(t), args, &stdout, &stderr)
+		out := stdout.String() + stderr.String()
+		for _, want := range []string{variable, condition} {
+			if strings.Count(out, want) != 1 {
+				t.Errorf("weir %s does not say %q once:\n%s", args[0], want, out)
+			}
 		}
 	}
 }

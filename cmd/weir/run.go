@@ -48,9 +48,7 @@ The tables must exist: weir migrate creates and extends them.`,
 				return err
 			}
 			log := newLog(c.ErrOrStderr(), cfg.Log)
-			for _, w := range origins.Warnings {
-				log.Warn(w)
-			}
+			warn(log, origins)
 			keepTo(int64(cfg.Memory))
 			collectOften()
 			return runJobs(c.Context(), cfg, runOptions{untilEnd: until == "end", newEpoch: newEpoch, log: log})
@@ -333,6 +331,13 @@ func answered[T any](ctx context.Context, cfg *config.Config, log *slog.Logger, 
 		return nil
 	})
 	return answer, cmp.Or(err, refused)
+}
+
+// warn logs what is suspicious in the configuration.
+func warn(log *slog.Logger, origins *config.Origins) {
+	for _, w := range origins.Warnings {
+		log.Warn(w.String())
+	}
 }
 
 // connected returns the configuration of a command that works on the tables, and a

@@ -98,6 +98,7 @@ is taken, that is an error.`,
 			if plan, ok := os.LookupEnv(workerEnv); ok {
 				return runWorker(plan, cfg, u.log)
 			}
+			warn(u.log, origins)
 			return u.run(c.Context())
 		},
 	}

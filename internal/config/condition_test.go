@@ -90,7 +90,7 @@ func TestIndexLikeKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{`jobs[0].by[0]: items.0.sku names the key 0 of an object; the element of an array is "items[0].sku"`}, origins.Warnings); diff != "" {
+	if diff := cmp.Diff([]string{`weir.yaml:1:64: jobs[0].by[0]: items.0.sku names the key 0 of an object; the element of an array is "items[0].sku"`}, lines(origins.Warnings)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -98,7 +98,7 @@ func TestIndexLikeKey(t *testing.T) {
 // TestOfRecordAlone: without each, a path that begins with record: is a key of that spelling, and a warning says so.
 func TestOfRecordAlone(t *testing.T) {
 	for each, want := range map[string][]string{
-		"":          {`jobs[0].by[0]: record:app.name names a key of that spelling, because each is not given; the field of the event is app.name`},
+		"":          {`weir.yaml:1:64: jobs[0].by[0]: record:app.name names a key of that spelling, because each is not given; the field of the event is app.name`},
 		", each: b": nil,
 		`, format: csv, columns: [c1, "record:app.name", c2]`: nil,
 	} {
@@ -107,7 +107,7 @@ func TestOfRecordAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, origins.Warnings); diff != "" {
+		if diff := cmp.Diff(want, lines(origins.Warnings)); diff != "" {
 			t.Errorf("%s: %s", each, diff)
 		}
 	}

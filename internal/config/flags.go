@@ -156,7 +156,7 @@ func envTexts(env []string, origins *Origins, ps *problems) (values map[string]a
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if meant := misspelt(name); meant != "" {
-			origins.Warnings = append(origins.Warnings, fmt.Sprintf("%s: no key of this name; did you mean %s?", name, meant))
+			(*problems)(&origins.Warnings).add(Origin{Source: FromEnv, Name: name}, "", "no key of this name; did you mean %s?", meant)
 		}
 	}
 	return values, secrets

@@ -51,7 +51,7 @@ func (o Origin) String() string {
 // "default" for all.
 type Origins struct {
 	places   map[string]Origin
-	Warnings []string // suspicious but harmless, one line each
+	Warnings []Problem // suspicious but harmless
 }
 
 // Of returns the origin of the value at path (kafka.brokers, jobs[0].window),

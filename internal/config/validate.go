@@ -24,6 +24,11 @@ func (v *validator) complain(path, format string, args ...any) {
 	v.problems.add(v.origins.nearest(path), path, format, args...)
 }
 
+// warn is complain for what is suspicious but harmless.
+func (v *validator) warn(path, format string, args ...any) {
+	(*problems)(&v.origins.Warnings).add(v.origins.nearest(path), path, format, args...)
+}
+
 // broken reports whether the value at path, or a value in it, already has a
 // problem. Such a value is not checked further.
 func (v *validator) broken(path string) bool {

@@ -339,12 +339,12 @@ func (v *validator) paths(path string, j *Job) {
 		}
 		if rest, ok := strings.CutPrefix(u.field, event.OfRecord); ok && j.Each == "" && !inColumns && !warned[u.field] {
 			warned[u.field] = true
-			v.origins.Warnings = append(v.origins.Warnings, fmt.Sprintf("%s.%s: %s names a key of that spelling, because each is not given; the field of the event is %s", path, u.at, u.field, rest))
+			v.warn(path+"."+u.at, "%s names a key of that spelling, because each is not given; the field of the event is %s", u.field, rest)
 		}
 		if m := digits.FindStringSubmatchIndex(u.field); m != nil && !warned[u.field] {
 			warned[u.field] = true
-			v.origins.Warnings = append(v.origins.Warnings, fmt.Sprintf("%s.%s: %s names the key %s of an object; the element of an array is %q", path, u.at, u.field,
-				u.field[m[2]:m[3]], u.field[:m[0]]+"["+u.field[m[2]:m[3]]+"]"+u.field[m[3]:]))
+			v.warn(path+"."+u.at, "%s names the key %s of an object; the element of an array is %q", u.field,
+				u.field[m[2]:m[3]], u.field[:m[0]]+"["+u.field[m[2]:m[3]]+"]"+u.field[m[3]:])
 		}
 		for i := range len(u.field) {
 			if outer := u.field[:i]; (u.field[i] == '.' || u.field[i] == '[') && distinct[outer] && !strings.HasPrefix(u.field[i:], "[json]") && !inColumns {

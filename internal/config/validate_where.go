@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,9 +50,7 @@ func kindWords(kinds event.Kinds) string {
 // because one that has them already could lose them only with a new version.
 func (v *validator) constants(at string, j *Job, t *Test) {
 	field := fieldName(t.Field, t.Apply)
-	warn := func(key, format string, args ...any) {
-		v.origins.Warnings = append(v.origins.Warnings, fmt.Sprintf("%s.%s: ", at, key)+fmt.Sprintf(format, args...))
-	}
+	warn := func(key, format string, args ...any) { v.warn(at+"."+key, format, args...) }
 	kinds := j.kinds(t.Field, t.Apply)
 	if kinds == 0 {
 		return
@@ -105,7 +102,7 @@ func (v *validator) constants(at string, j *Job, t *Test) {
 // other, and exists: false beside a test that a missing field does not pass.
 func (v *validator) contradictions(at string, t *Test) {
 	never := func(first, second string) {
-		v.origins.Warnings = append(v.origins.Warnings, fmt.Sprintf("%s: no value passes %s and %s: the condition never holds", at, first, second))
+		v.warn(at, "no value passes %s and %s: the condition never holds", first, second)
 	}
 	for _, low := range []operand{{"above", nil, t.Above}, {"at_least", nil, t.AtLeast}, {"is", nil, t.Is}} {
 		for _, high := range []operand{{"below", nil, t.Below}, {"at_most", nil, t.AtMost}, {"is", nil, t.Is}} {

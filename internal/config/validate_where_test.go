@@ -46,7 +46,7 @@ func TestConstants(t *testing.T) {
 		}
 		var got []string
 		for _, w := range origins.Warnings {
-			got = append(got, strings.TrimPrefix(w, "jobs[0].where[0].not.any[0]."))
+			got = append(got, strings.TrimPrefix(w.Detail(), "jobs[0].where[0].not.any[0]."))
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: -want +got\n%s", c.where, diff)
@@ -77,9 +77,9 @@ func TestContradictions(t *testing.T) {
 			continue
 		}
 		for i, w := range want {
-			want[i] = "jobs[0].where[0]: no value passes " + w + ": the condition never holds"
+			want[i] = "weir.yaml:6:13: jobs[0].where[0]: no value passes " + w + ": the condition never holds"
 		}
-		if diff := cmp.Diff(want, origins.Warnings); diff != "" {
+		if diff := cmp.Diff(want, lines(origins.Warnings)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", where, diff)
 		}
 	}
@@ -120,7 +120,11 @@ func TestKindsOfSchema(t *testing.T) {
 		if c.warning != "" {
 			want = []string{"jobs[0]." + c.warning}
 		}
-		if diff := cmp.Diff(want, origins.Warnings); err == nil && diff != "" {
+		var got []string
+		for _, w := range origins.Warnings {
+			got = append(got, w.Detail())
+		}
+		if diff := cmp.Diff(want, got); err == nil && diff != "" {
 			t.Errorf("%s: -want +got\n%s", c.job, diff)
 		}
 	}
