@@ -43,8 +43,8 @@ var badClicks = []sent{
 
 	{"no time", `{"user_id":1,"page":"/x"}`, "malformed", "^field ts is missing$", ""},
 	{"null for a time", `{"ts":null,"user_id":1,"page":"/x"}`, "malformed", "^field ts is missing$", ""},
-	{"a time in words", `{"ts":"yesterday","user_id":1,"page":"/x"}`, "malformed", "^field ts is not a time", ""},
-	{"digits as text for a time", `{"ts":"{NOW}","user_id":1,"page":"/x"}`, "malformed", "^field ts is not a time", ""},
+	{"a time in words", `{"ts":"yesterday","user_id":1,"page":"/x"}`, "malformed", "^field ts is not a number, which unit ms needs$", ""},
+	{"digits as text for a time", `{"ts":"{NOW}","user_id":1,"page":"/x"}`, "malformed", "^field ts is not a number, which unit ms needs$", ""},
 	{"a time before 1970", `{"ts":-1,"user_id":1,"page":"/x"}`, "malformed", "^field ts is not a time", ""},
 	{"a time beyond ClickHouse", `{"ts":4294967296000,"user_id":1,"page":"/x"}`, "malformed", "^field ts is not a time", ""},
 	{"a huge time", `{"ts":1e400,"user_id":1,"page":"/x"}`, "malformed", "^field ts is not a time", ""},

@@ -336,3 +336,26 @@ func TestConditionsAllocateNothing(t *testing.T) {
 		t.Errorf("%v allocations per event", n)
 	}
 }
+
+// TestWrongTime: the reason of an event without a time says what the unit of the job needs.
+func TestWrongTime(t *testing.T) {
+	for _, c := range []struct {
+		unit     event.Unit
+		ts, want string
+	}{
+		{event.Millis, `"1763600000000"`, "field ts is not a number, which unit ms needs"},
+		{event.Seconds, `"2026-11-20T10:05:00Z"`, "field ts is not a number, which unit s needs"},
+		{event.Seconds, `1763600000000`, "field ts is not a time between 1970 and 2106 in unit s"},
+		{event.Micros, `-1e3`, "field ts is not a time between 1970 and 2106 in unit us"},
+		{event.RFC3339, `1763600000000`, "field ts is not a text, which unit rfc3339 needs"},
+		{event.ISO8601, `["2026-11-20"]`, "field ts is not a text, which unit iso8601 needs"},
+		{event.RFC3339, `"2026-11-20 10:05:00"`, "field ts is not a time between 1970 and 2106 in unit rfc3339"},
+		{event.RFC3339, `null`, "field ts is missing"},
+	} {
+		s := plainSpec()
+		s.TimeUnit = c.unit
+		if outcome, reason, _, _ := one(t, s, `{"ts":`+c.ts+`}`); outcome != Malformed || reason != c.want {
+			t.Errorf("%s in unit %s: %s, %q; want %q", c.ts, c.unit, outcome, reason, c.want)
+		}
+	}
+}

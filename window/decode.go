@@ -326,13 +326,21 @@ func (d *decoder) stamp() geo.Stamp {
 // notID is the reason for a value that cannot be an id.
 const notID = "is neither text nor number"
 
-// wrongTime returns the reason of an event without a time.
+// wrongTime returns the reason of an event without a time. It names the unit, because a right
+// time in another unit than the job's is the usual cause.
 func (d *decoder) wrongTime() string {
-	const what = "is not a time between 1970 and 2106"
 	if d.timeAt < 0 {
-		return "the record's timestamp " + what
+		return "the record's timestamp is not a time between 1970 and 2106"
 	}
-	return d.wrong(d.timeAt, what)
+	unit := d.spec.TimeUnit
+	needs, kind := "number", d.vals[d.timeAt].Kind
+	if unit == event.RFC3339 || unit == event.ISO8601 {
+		needs = "text"
+	}
+	if needs == "text" && kind != event.String || needs == "number" && kind != event.Number && kind != event.Integer {
+		return d.wrong(d.timeAt, "is not a "+needs+", which unit "+unit.String()+" needs")
+	}
+	return d.wrong(d.timeAt, "is not a time between 1970 and 2106 in unit "+unit.String())
 }
 
 // wrong returns the reason in words. It may allocate, because only a dead letter
