@@ -77,3 +77,49 @@ func BenchmarkExactID(b *testing.B) {
 		exactID(text)
 	}
 }
+
+// TestOrderOfOutcomes: of several outcomes that fit an event, it has the first in the order of docs/concepts.md.
+func TestOrderOfOutcomes(t *testing.T) {
+	s := plainSpec()
+	s.By = []Column{{Name: "page", Path: "page"}}
+	s.Where = []Condition{{Path: "kind", Is: `"view"`}}
+	s.Dedupe = &Dedupe{Path: "id", Exact: true}
+	s.Throttle = &Throttle{Path: "user", Limit: 2, Per: 60_000}
+	const now = 1_763_600_000_000
+	j, err := NewJudge(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Start(0, 0, 0)
+	for i, c := range []struct {
+		outcome Outcome
+		doc     string
+	}{
+		{Malformed, `{"kind":"click"`},
+		{Filtered, `{"kind":"click","ts":"no time"}`},
+		{Malformed, `{"kind":"view","ts":1,"id":"a","user":"u"}`}, // no page, and late
+		{Malformed, `{"kind":"view","ts":1,"page":"/","user":"u"}`},
+		{Malformed, `{"kind":"view","ts":1,"page":"/","id":"a"}`},
+		{Late, `{"kind":"view","ts":1,"page":"/","id":"a","user":"u"}`},
+		{Counted, `{"kind":"view","ts":1763600000000,"page":"/","id":"a","user":"u"}`},
+		{Late, `{"kind":"view","ts":1,"page":"/","id":"a","user":"u"}`},
+		{Counted, `{"kind":"view","ts":1763600000000,"page":"/","id":"b","user":"u"}`},
+		{Duplicate, `{"kind":"view","ts":1763600000000,"page":"/","id":"a","user":"u"}`}, // and beyond the limit
+		{Throttled, `{"kind":"view","ts":1763600000000,"page":"/","id":"c","user":"u"}`},
+		{Duplicate, `{"kind":"view","ts":1763600090000,"page":"/","id":"c","user":"u"}`},
+		{Counted, `{"kind":"view","ts":1763600060000,"page":"/","id":"d","user":"u"}`},
+		{Counted, `{"kind":"view","ts":1763600000000,"page":"/","id":"e","user":"u"}`}, // at the time of d
+		{Throttled, `{"kind":"view","ts":1763600000000,"page":"/","id":"f","user":"u"}`},
+	} {
+		rec := event.Record{Offset: int64(i), Time: now, Value: []byte(c.doc)}
+		err := j.Observe(&event.Batch{First: rec.Offset, Next: rec.Offset + 1, Records: []event.Record{rec}}, func(v *Verdict) error {
+			if v.Outcome != c.outcome {
+				t.Errorf("event %d, %s: %s, want %s", i, c.doc, v.Outcome, c.outcome)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

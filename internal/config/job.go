@@ -75,7 +75,7 @@ type Geohash struct {
 
 // Dedupe says how to recognise a repeated event.
 type Dedupe struct {
-	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the event's id, or several: the first that is there and not null. All events of an id must be in one partition: each partition remembers ids of its own."`
+	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the event's id, or several: the first that is there and not null. All events of an id must be in one partition: each partition remembers ids of its own. An event without an id is malformed."`
 	Apply []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the id, in this order: see [functions](#functions)."`
 	Exact bool     `yaml:"exact" default:"false" doc:"Keep 128 bits of each id instead of Bloom filters: no good event is taken for a repeat. It takes 64 bytes of memory for each offset of a chunk in each partition; the filters take 8."`
 
@@ -85,10 +85,10 @@ type Dedupe struct {
 
 // Throttle limits the events of a key that count.
 type Throttle struct {
-	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the key, or several: the first that is there and not null. All events of a key must be in one partition: each partition has a limit of its own."`
+	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the key, or several: the first that is there and not null. All events of a key must be in one partition: each partition has a limit of its own. An event without a key is malformed."`
 	Apply []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the key, in this order: see [functions](#functions)."`
 	Limit int      `yaml:"limit" required:"true" min:"1" max:"1048576" doc:"How many events of a key count per period."`
-	Per   Duration `yaml:"per" required:"true" min:"1ms" max:"366d" doc:"The period, in event time."`
+	Per   Duration `yaml:"per" required:"true" min:"1ms" max:"366d" doc:"The period, in event time. The clock of a key does not step back: an event that is older than one before it is taken at the time of that one."`
 	Form  string   `yaml:"form" default:"window" enum:"window,funnel" doc:"window: at most limit events within any period. funnel: limit events per period at a steady rate."`
 	Burst int      `yaml:"burst" default:"0" when:"form=funnel" min:"0" max:"1048576" doc:"How many events more may count at once."`
 }
