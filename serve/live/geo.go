@@ -95,9 +95,20 @@ func Near(value any, lon, lat, metres float64, n int) ([]Place, error) {
 		return nil, nil
 	}
 	var all []Place
-	for _, h := range set.Search(nil, geo.Query{Lon: lon, Lat: lat, Shape: geo.Circle(metres, metre), Order: geo.Asc, Count: min(n, PlacesMost), WithDist: true}) {
-		x, y := h.Position()
-		all = append(all, Place{h.Member, x, y, h.Dist})
+	seen := map[string]bool{}
+	search := func(lon float64) {
+		for _, h := range set.Search(nil, geo.Query{Lon: lon, Lat: lat, Shape: geo.Circle(metres, metre), Order: geo.Asc, Count: min(n, PlacesMost), WithDist: true}) {
+			if x, y := h.Position(); !seen[h.Member] {
+				seen[h.Member] = true
+				all = append(all, Place{h.Member, x, y, h.Dist})
+			}
+		}
+	}
+	search(lon)
+	if lon == geo.LonMin || lon == geo.LonMax { // one line, from whose eastern name Redis's search sees one side only
+		search(-lon)
+		slices.SortStableFunc(all, func(a, b Place) int { return cmp.Compare(a.Metres, b.Metres) })
+		all = all[:min(len(all), n, PlacesMost)]
 	}
 	return all, nil
 }

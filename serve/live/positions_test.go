@@ -1,6 +1,7 @@
 package live
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -126,4 +127,27 @@ func TestPlacesForgotten(t *testing.T) {
 		}
 		ask(t, "all again", wide, l, w.fresh(0))
 	})
+}
+
+// TestNearEdge: longitudes of 180 and -180 are one line, and the members on both sides of it, and on it, are near it.
+func TestNearEdge(t *testing.T) {
+	s := new(geo.Set)
+	for member, lon := range map[string]float64{"far": 178, "east": 179.9999, "line": 180, "west": -179.9998} {
+		s.Add([]byte(member), lon, -10)
+	}
+	for _, lon := range []float64{180, -180} {
+		for n, want := range map[int]string{2: "[line east]", 10: "[line east west]"} {
+			places, err := Near(s, lon, -10, 100_000, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range places {
+				got = append(got, p.Member)
+			}
+			if fmt.Sprint(got) != want {
+				t.Errorf("the %d nearest to %v: %v, want %s", n, lon, got, want)
+			}
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"weir/internal/redistest"
@@ -102,4 +103,26 @@ func TestSearchOverPole(t *testing.T) {
 		t.Errorf("found %d times, missed %d times: want both", seen[true], seen[false])
 	}
 	t.Logf("found %d times, missed %d times", seen[true], seen[false])
+}
+
+// TestSearchFromEdge: from a longitude of 180 a search misses members west of it, which the same search
+// from -180 finds, and it alone finds a member at 180, as a real server does.
+func TestSearchFromEdge(t *testing.T) {
+	srv := redistest.Start(t)
+	var s Set
+	for member, lon := range map[string]float64{"east": 179.9999, "west": -179.9999, "line": 180} {
+		s.Add([]byte(member), lon, -10)
+		srv.Do(t, "GEOADD", "k", lon, -10, member)
+	}
+	for lon, want := range map[float64]string{180: "[east line]", -180: "[east west]", 179.999: "[east west]"} {
+		var got []string
+		for _, h := range s.Search(nil, Query{Lon: lon, Lat: -10, Shape: Circle(100, Kilometre)}) {
+			got = append(got, h.Member)
+		}
+		slices.Sort(got)
+		reply, _ := srv.Do(t, "GEORADIUS", "k", lon, -10, 100, "km").([]any)
+		if fmt.Sprint(got) != want || len(reply) != len(got) {
+			t.Errorf("from %v: %v, want %s; Redis has %d", lon, got, want, len(reply))
+		}
+	}
 }
