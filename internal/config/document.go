@@ -88,6 +88,16 @@ func (r *reader) syntax(data []byte, err error) {
 	lines := bytes.Split(data, []byte("\n"))
 	line = min(max(line, 1), len(lines))
 	remedy := ""
+	if strings.Contains(message, "tab character") || strings.Contains(message, "character that cannot start any token") {
+		// The parser may name the line before.
+		for i := line; i <= min(line+1, len(lines)); i++ {
+			text := lines[i-1]
+			if tab := bytes.IndexByte(text, '\t'); tab >= 0 && len(bytes.TrimLeft(text[:tab], " ")) == 0 {
+				line, column = i, tab+1
+				break
+			}
+		}
+	}
 	switch {
 	case strings.HasPrefix(message, "did not find expected"):
 		remedy = "; look for a bracket or quote left open, or for another indent than above"
@@ -95,7 +105,11 @@ func (r *reader) syntax(data []byte, err error) {
 			remedy = fmt.Sprintf("; inside [ ] and { }, a path with an index needs quotes: %q", at)
 		}
 	case strings.Contains(message, "mapping values are not allowed"):
-		remedy = "; a text with a colon and a space in it needs quotes, and keys of one section the same indent"
+		remedy = "; a key needs a colon and a space behind it, a text with both in it quotes, and keys of one section the same indent"
+	case strings.Contains(message, "could not find expected ':'"):
+		remedy = "; a key needs a colon and a space behind it"
+	case strings.Contains(message, "unexpected end of stream"):
+		remedy = "; a quote is left open"
 	case bytes.Contains(lines[line-1], []byte("\t")):
 		remedy = "; indent with spaces, not with tabs"
 	case strings.Contains(message, "character that cannot start any token"):
