@@ -138,7 +138,7 @@ func explain(what string, err error) error {
 		switch reply.StatusCode {
 		case http.StatusUnauthorized, http.StatusForbidden:
 			e.Action = accountAction
-		case http.StatusNotFound, http.StatusMovedPermanently, http.StatusFound:
+		case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusMovedPermanently, http.StatusFound:
 			e.Action = "the url is not that of ClickHouse's HTTP interface"
 		case http.StatusBadRequest:
 			if strings.Contains(reply.Error(), "HTTPS") { // proxies and Go servers answer plain HTTP with such a text

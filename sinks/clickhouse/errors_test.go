@@ -109,6 +109,7 @@ func TestAnswers(t *testing.T) {
 		{404, 115, "Setting insert_deduplicate is neither a builtin setting (UNKNOWN_SETTING)", "ClickHouse 26.3"},
 		{401, 0, "", "check user and password"},
 		{404, 0, "nothing here", "not that of ClickHouse's HTTP interface"},
+		{405, 0, "Method Not Allowed", "not that of ClickHouse's HTTP interface"}, // of a server that takes no POST
 	} {
 		b.on(func(w http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body)
