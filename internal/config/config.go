@@ -150,7 +150,7 @@ type Flush struct {
 type Rollups struct {
 	Interval Duration `yaml:"interval" default:"2s" min:"1s" max:"10m" doc:"Time between two looks whether windows have become complete, which are then rolled up. Of the processes of a group, the one that reads the lowest partition looks; the others look every fifteenth time, in case it cannot. Longer means that views merge more rows at each query, and say later that a window is complete."`
 
-	Lock             string `yaml:"lock" format:"address" doc:"Server (host:port) that speaks the Redis protocol and holds the lock that lets one process at a time roll a job up. It saves work where many processes share the jobs; without it, or when the server is away, each rolls up, to the same numbers."`
+	Lock             string `yaml:"lock" format:"redis" doc:"Server (host:port) that speaks the Redis protocol and holds the lock that lets one process at a time roll a job up. It saves work where many processes share the jobs; without it, or when the server is away, each rolls up, to the same numbers."`
 	LockPasswordFile string `yaml:"lock_password_file" doc:"File whose content is that server's password; a trailing line break is ignored."`
 	LockPassword     Secret `yaml:"lock_password" secret:"lock_password_file" doc:"The password itself. Wins over the file."`
 }

@@ -119,6 +119,7 @@ var formats = map[string]func(string) error{
 	"identifier": checkIdentifier,
 	"cluster":    checkCluster,
 	"address":    checkAddress,
+	"redis":      checkRedis,
 	"member":     checkMember,
 	"listen":     checkListen,
 	"url":        checkURL,
@@ -265,6 +266,8 @@ func foreignPath(s string) string {
 		return "there are no escapes, and a key that contains a dot cannot be named"
 	case quotedKey.MatchString(s):
 		return "it names keys of objects without brackets"
+	case strings.Contains(s, "[*]"), strings.Contains(s, "[]"):
+		return "it names one element of an array by its index, and all elements are the events of a job with each"
 	case strings.Count(s, "[") < event.MaxDepth-1 && strings.ContainsAny(s, "[]") && !slices.Contains(parts, "") && event.CheckPath(s) != nil:
 		return fmt.Sprintf("brackets follow a key and hold the index of an array's element, 0 to %d", event.MaxIndex)
 	case slices.Contains(parts, "*"):
@@ -346,16 +349,22 @@ func checkCluster(s string) error {
 	return nil
 }
 
-func checkAddress(s string) error {
+func checkAddress(s string) error { return addressCheck(s, "9092") }
+
+// checkRedis checks the address of a server that speaks the Redis protocol.
+func checkRedis(s string) error { return addressCheck(s, "6379") }
+
+// addressCheck checks an address; its messages propose the port.
+func addressCheck(s, usual string) error {
 	if strings.Contains(s, "@") { // the message does not repeat s, which may contain a password
 		return fmt.Errorf("an address has no user and no password in it; write host:port, and a password into the file that a key ending in password_file names")
 	}
 	host, port, err := net.SplitHostPort(s)
 	if err != nil && !strings.Contains(s, ":") {
-		return fmt.Errorf("%q has no port; try %[1]s:9092", s)
+		return fmt.Errorf("%q has no port; try %[1]s:%s", s, usual)
 	}
 	if err != nil || host == "" || strings.ContainsAny(s, " /") || !isPort(port) {
-		return fmt.Errorf("%q is no address; write host:port, such as 127.0.0.1:9092", s)
+		return fmt.Errorf("%q is no address; write host:port, such as 127.0.0.1:%s", s, usual)
 	}
 	return nil
 }
