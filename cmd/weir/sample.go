@@ -174,6 +174,15 @@ func (s *spread) add(id [2]uint64, partition int32) {
 	}
 }
 
+// percent is n of all in percent, with one digit after the point: 100 % is all of them, and 0 % none.
+func percent(n, all uint64) string {
+	p := 100 * float64(n) / float64(all)
+	if 0 < n && n < all {
+		p = min(99.9, max(0.1, p))
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(p, 'f', 1, 64), ".0") + " %"
+}
+
 // report adds the findings: outcomes, reasons, groups and times. They are a
 // failure if more than half of the records are malformed.
 func (k *checker) report(j *config.Job, s *sample, partitions int) {
@@ -183,7 +192,7 @@ func (k *checker) report(j *config.Job, s *sample, partitions int) {
 		return
 	}
 	share := func(n uint64) string {
-		return fmt.Sprintf("%d (%s %%)", n, strings.TrimSuffix(strconv.FormatFloat(100*float64(n)/float64(s.records), 'f', 1, 64), ".0"))
+		return fmt.Sprintf("%d (%s)", n, percent(n, s.records))
 	}
 	var outcomes []string
 	for f, n := range s.outcomes {
