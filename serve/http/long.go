@@ -1,7 +1,6 @@
 package http
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -229,9 +228,7 @@ func (s *Server) longTop(ctx context.Context, a asking, st Statement) (any, erro
 	for _, r := range rows {
 		reply.Groups = append(reply.Groups, group{r.Group, a.stored(r.Number)})
 	}
-	slices.SortStableFunc(reply.Groups, func(a, b group) int {
-		return cmp.Or(cmp.Compare(size(b.Value), size(a.Value)), slices.Compare(a.Group, b.Group))
-	})
+	slices.SortStableFunc(reply.Groups, greater)
 	return reply, nil
 }
 

@@ -2,10 +2,12 @@ package http
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -188,5 +190,15 @@ func TestRangeBeforeWhatIsKept(t *testing.T) {
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%s of %v: %s, want %s", c.path, c.kept, got, c.want)
 		}
+	}
+}
+
+// TestGroupsWithoutNumber: groups of which a measure counted nothing come last, behind those with
+// numbers below 0.
+func TestGroupsWithoutNumber(t *testing.T) {
+	none, below, above := group{[]string{"/p/1"}, number{}}, group{[]string{"/p/2"}, number{Value: json.Number("-3")}}, group{[]string{"/p/3"}, number{Value: 5}}
+	all := []group{none, below, above}
+	if slices.SortFunc(all, greater); all[0].Group[0] != "/p/3" || all[1].Group[0] != "/p/2" || all[2].Group[0] != "/p/1" {
+		t.Errorf("%v", all)
 	}
 }

@@ -72,11 +72,20 @@ func (s *Server) top(ctx context.Context, q question) (any, error) {
 	for _, g := range shown {
 		reply.Groups = append(reply.Groups, group{g.Group, a.number(g.Value)})
 	}
-	slices.SortFunc(reply.Groups, func(a, b group) int {
-		return cmp.Or(cmp.Compare(size(b.Value), size(a.Value)), slices.Compare(a.Group, b.Group))
-	})
+	slices.SortFunc(reply.Groups, greater)
 	reply.Groups = reply.Groups[:min(st.Limit, len(reply.Groups))]
 	return reply, nil
+}
+
+// greater puts the group with the greater number first, and those without one last.
+func greater(a, b group) int {
+	if none := a.Value == nil; none != (b.Value == nil) {
+		if none {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(cmp.Compare(size(b.Value), size(a.Value)), slices.Compare(a.Group, b.Group))
 }
 
 // size returns a value as a number that sorts.

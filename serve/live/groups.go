@@ -28,7 +28,7 @@ const (
 // A Grouped is the answer for one group.
 type Grouped struct {
 	Group []string // the values of the columns asked for
-	Value any      // as in Answer; never nil
+	Value any      // as in Answer: nil if the measure counted none of its events
 }
 
 // A Grouping is the answers for all groups of a question. Several callers may get the same
@@ -38,7 +38,7 @@ type Grouping struct {
 	Answer           // without Value
 }
 
-// Groups answers a question for each group that has something: the values of some of the
+// Groups answers a question for each group that has events: the values of some of the
 // job's columns, all others merged. Group selects rows, as in every question. The range is
 // at most GroupsMost windows. It always asks the sink; without it there is an error.
 func (w *Windows) Groups(ctx context.Context, q Question, columns []int) (Grouping, error) {
@@ -175,9 +175,7 @@ func (g *groups) measured() (all []Grouped) {
 		if v.value != nil {
 			a = measured(v.value, true)
 		}
-		if a.Found() {
-			all = append(all, Grouped{v.group, a.Value})
-		}
+		all = append(all, Grouped{v.group, a.Value})
 	}
 	return all
 }

@@ -99,8 +99,8 @@ func TestSeriesAndGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Kind.Shows == Events && len(groups.Groups) != len(texts) {
-			t.Errorf("%d groups, want %d", len(groups.Groups), len(texts))
+		if len(groups.Groups) != len(texts) {
+			t.Errorf("%s: %d groups, want %d", m.Name, len(groups.Groups), len(texts))
 		}
 		for _, g := range groups.Groups {
 			one := q
@@ -108,6 +108,17 @@ func TestSeriesAndGroups(t *testing.T) {
 			if got, want := number(Answer{Value: g.Value}), number(ask(one)); got != want {
 				t.Errorf("%s of %s: %s, want %s", m.Name, g.Group, got, want)
 			}
+		}
+		// In a single window the measure has counted nothing in many groups: they are there, too.
+		one, events := q, q
+		one.Until = one.From.Add(time.Minute)
+		events.Until, events.Measure = one.Until, Hits
+		some, err := w.Groups(t.Context(), one, []int{0, 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if every, err := w.Groups(t.Context(), events, []int{0, 1}); err != nil || len(some.Groups) != len(every.Groups) {
+			t.Errorf("%s: %d groups in the first window, and %d have events, %v", m.Name, len(some.Groups), len(every.Groups), err)
 		}
 		two, err := w.Groups(t.Context(), q, []int{1, 0})
 		if err != nil || len(two.Groups) < len(groups.Groups) {
