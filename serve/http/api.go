@@ -62,7 +62,10 @@ func (s *Server) api(path string) http.Handler {
 		code := http.StatusOK
 		values, err := parametersOf(r)
 		if err == nil {
-			answer, err = e.ask(r.Context(), question{path, values})
+			err = s.inTime(r.Context(), func(ctx context.Context) (err error) {
+				answer, err = e.ask(ctx, question{path, values})
+				return err
+			})
 		}
 		if err != nil {
 			answer, code = failure{err.Error()}, statusOf(err)

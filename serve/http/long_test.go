@@ -202,3 +202,27 @@ func TestGroupsWithoutNumber(t *testing.T) {
 		t.Errorf("%v", all)
 	}
 }
+
+// TestSlowAnswer: a question that takes too long gets an answer that says so, while the connection
+// is still open: after WriteTimeout the client would get none.
+func TestSlowAnswer(t *testing.T) {
+	e, _ := newEndpoints(t)
+	e.http.Rollups = slowRollups{&fakeRollups{}}
+	e.http.answerIn = time.Millisecond
+	w := httptest.NewRecorder()
+	e.http.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/series?job=clicks&last=7d", nil))
+	if w.Code != 502 || !strings.Contains(w.Body.String(), "no answer within 1ms") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if answerTimeout >= writeTimeout {
+		t.Errorf("a question may take %s, and its connection is closed after %s", answerTimeout, writeTimeout)
+	}
+}
+
+// slowRollups never answer.
+type slowRollups struct{ *fakeRollups }
+
+func (slowRollups) Long(ctx context.Context, _ Statement) ([]Told, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}

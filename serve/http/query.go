@@ -38,7 +38,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		reply.Error, status = err.Error(), http.StatusBadRequest
-	} else if err := s.ask(r.Context(), asked.Get("member"), &reply); err != nil {
+	} else if err := s.inTime(r.Context(), func(ctx context.Context) error { return s.ask(ctx, asked.Get("member"), &reply) }); err != nil {
 		var malformed *key.SyntaxError
 		var unknown *key.UnknownError
 		switch reply.Error = err.Error(); {

@@ -67,6 +67,7 @@ type Server struct {
 	refused  refusals // requests without the token
 	hub      *hub     // of the streams; nil before Handler
 	morgue   morgue
+	answerIn time.Duration // in place of answerTimeout, for tests
 }
 
 func (s *Server) log() *slog.Logger {
@@ -117,6 +118,28 @@ func (s *Server) Handler() http.Handler {
 // headerTimeout is how long a client may take to send the header of a request.
 const headerTimeout = 5 * time.Second
 
+// writeTimeout is when a connection is closed whose request has no answer, and answerTimeout how
+// long a question may take, so that the client gets an answer before that.
+const (
+	writeTimeout  = 30 * time.Second
+	answerTimeout = 25 * time.Second
+)
+
+// errAnswerTimeout is why a question is given up.
+var errAnswerTimeout = errors.New("ClickHouse is slow, or the question is too large: ask for a shorter range")
+
+// inTime answers a question with f, or with an error if that takes too long.
+func (s *Server) inTime(ctx context.Context, f func(ctx context.Context) error) error {
+	most := cmp.Or(s.answerIn, answerTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, most, errAnswerTimeout)
+	defer cancel()
+	err := f(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errAnswerTimeout) {
+		return fmt.Errorf("no answer within %s: %w", most, errAnswerTimeout)
+	}
+	return err
+}
+
 // Serve answers on l until ctx ends, and then until the requests in progress are
 // answered, for 2 s at most.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
@@ -126,7 +149,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler:           c.answering(s.Handler()),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      30 * time.Second,
+		WriteTimeout:      writeTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ConnState:         c.state,
