@@ -95,7 +95,7 @@ export class Chart {
     this.u = new uPlot({
       ...this.size(), tzDate: utc, padding: [12, 30, 0, 0], legend: { show: false },
       cursor: { y: false, points: { size: 7, fill: line }, drag: { x: true, y: false, setScale: false }, sync: { key: "time", filters: { pub: (event) => event === "mousemove" || event === "mouseleave" } } },
-      scales: { y: { range: (_, min, max) => [Math.min(0, min * 1.08), Math.max(1, max * 1.08)] } },
+      scales: { y: { range: (_, min, max) => [Math.min(0, min * 1.08), max > 0 ? max * 1.08 : min < 0 ? 0 : 1] } },
       axes: [{ ...axis, values: labels, space: 64, size: 40 }, { ...axis, size: 52, values: (_, all) => all.map(compact) }],
       series: [{}, { paths: steps ? () => null : undefined, stroke: edge, points: { show: false } }, { paths: steps ? () => null : undefined, stroke: edge, points: { show: false } },
         { stroke: line, width: steps ? 0 : 2, fill: steps ? line : undefined, paths: steps ?? undefined, points: { show: false, filter: steps ? undefined : alone, size: 5, fill: line }, spanGaps: false }],

@@ -53,13 +53,14 @@ export function number(v) {
 export const shown = (n, k) => (n.withheld ? "< " + k : number(n.value));
 // bounds writes a number of which the API has two bounds.
 export const bounds = (n, k) => (n.withheld ? "< " + k : n.least === n.most ? number(n.least) : `${number(n.least)} to ${number(n.most)}`);
-export const compact = (v) => (v == null ? "" : short.format(v));
+export const compact = (v) => (v == null ? "" : (Math.abs(v) < 1 ? fine : short).format(v));
 export const share = (part, all) => (all ? percent.format(part / all) : "–");
 
 // margin writes how far off a number may be: 95 % of such estimates are at most two
 // standard errors off.
 export function margin(n) {
   if (n.withheld) return "too few people to show";
+  if (n.value == null) return "";
   if (!(n.error > 0)) return "exact";
   return "± " + (Number.isInteger(n.value) ? whole.format(Math.ceil(2 * n.error)) : number(2 * n.error));
 }

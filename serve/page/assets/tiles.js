@@ -258,7 +258,7 @@ export class Top extends Tile {
     if (!list) this.page.learn(answer.columns[0], answer.groups.map((g) => g.group[0]).filter((name) => name));
     const rows = list ? answer.keys.map((k) => ({ name: k.key, value: k.count, margin: k.error ? "to " + number(k.count + k.error) : "exact" }))
       : answer.groups.map((g) => ({ name: g.group[0], value: g.value, margin: margin(g), group: g.group[0] }));
-    const most = Math.max(1, ...rows.map((r) => r.value));
+    const most = Math.max(0, ...rows.map((r) => r.value)) || 1;
     say(this.note, list ? `the most frequent ${answer.measure} since ${when(answer.from)}`
       : `${answer.measure} by ${answer.columns[0]}, since ${when(answer.from)}; ${number(answer.of)} in all` + (answer.withheld ? `, ${answer.withheld} with fewer than ${this.page.catalog.k} people withheld` : ""));
     const before = new Map([...this.rows].map(([name, row]) => [name, row.element.offsetTop]));
