@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -73,6 +74,7 @@ type auditJob struct {
 	r      registered
 	levels []length
 	layout *layout // says which measures are compared besides the hits; nil: none
+	raised string  // what Raised returns; empty: the query for it
 	wide   bool    // it reads the tables of all shards: see wide.go
 }
 
@@ -170,10 +172,18 @@ func (j auditJob) Levels() []comparison {
 		k.Within = "1"
 		if i > 0 { // only windows that state rows can still have
 			k.Within = fmt.Sprintf("window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - %d, %d) * %d, 'UTC')", j.Horizon(), k.Seconds(), k.Seconds())
+			k.Begun = j.begun(i - 1)
 		}
 		all = append(all, k)
 	}
 	return all
+}
+
+// begun returns an SQL expression for the time at which the table of a level was made, or got
+// another keep.
+func (j auditJob) begun(at int) string {
+	table := j.levels[at].table
+	return fmt.Sprintf("(SELECT toDateTime(max(applied_at)) FROM %s WHERE object IN (%s, %s))", j.c.name("weir_schema"), text(table), text(table+" ttl"))
 }
 
 // A comparison is what the templates see of a rollup that is compared with the rows
@@ -184,7 +194,7 @@ type comparison struct {
 	Within  string               // SQL condition that selects the windows
 	Settled string               // SQL expression: rows written later are not judged
 	Done    string               // SQL expression: the rollup has the rows of all rounds before this one
-	Begun   string               // SQL expression: windows that were last made before this were not made from the source; empty: all were
+	Begun   string               // SQL expression: windows that were last made before this were not made from the source, or it may have lost rows by an earlier keep; empty: neither
 	ago     func(s int64) string // SQL expression for the time s seconds ago
 }
 
@@ -222,9 +232,11 @@ func (k comparison) Start() string {
 }
 
 // Horizon returns a time; state rows that were written later have certainly not
-// expired. Kept and SourceKept return the same for the beginnings of the windows of the
+// expired, by this keep or an earlier one. Kept and SourceKept return the same for the beginnings of the windows of the
 // rollup and of the rollup it is made from.
-func (k comparison) Horizon() string    { return k.ago(int64(k.auditJob.Horizon())) }
+func (k comparison) Horizon() string {
+	return "greatest(" + k.ago(int64(k.auditJob.Horizon())) + ", " + k.Raised() + ")"
+}
 func (k comparison) Kept() string       { return k.kept(k.at) }
 func (k comparison) SourceKept() string { return k.kept(k.at - 1) }
 
@@ -329,6 +341,19 @@ func (k comparison) Step() int64 { return k.Seconds() * ((86400 + k.Seconds() - 
 // quarter of it, at most a day, because a rollup may be late.
 func (j auditJob) Horizon() uint32 { return j.r.keep - min(j.r.keep/4, 86400) }
 
+// Raised returns a time; state rows that were written later have not expired by an earlier,
+// shorter keep.
+func (j auditJob) Raised() string {
+	return cmp.Or(j.raised, "toDateTime(("+j.raisedAt()+"), 'UTC')")
+}
+
+// raisedAt returns the query for that time in seconds, 0 if there was no other keep. Each keep
+// holds until the next entry in weir_jobs; what is younger then lives on.
+func (j auditJob) raisedAt() string {
+	return fmt.Sprintf("SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps))))"+
+		" FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM %s WHERE job = %s AND version = %d AND measure = '')", j.c.name("weir_jobs"), text(j.r.job), j.r.version)
+}
+
 // Audit passes what is stored of the job to a: the counts of the state rows by slot,
 // each rollup with the rows it is made from, and the ledger. It reads day by day, so
 // that a server with little memory can answer, and calls progress after each step.
@@ -353,13 +378,19 @@ func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, to
 		job.levels = append(job.levels, s.layout.levels[i].length())
 	}
 	at := func(t int64) string { return fmt.Sprintf("toDateTime(%d, 'UTC')", max(t, 0)) }
+	raised := int64(0)
+	err = s.client.home().queryFor(ctx, "read the job's keep", job.raisedAt(), func(scan func(...any) error) error { return scan(&raised) })
+	if err != nil {
+		return err
+	}
+	job.raised = at(raised)
 	d.settled = now - int64(s.quiet.Seconds())
-	d.horizon = now - int64(job.Horizon())
+	d.horizon = max(now-int64(job.Horizon()), raised)
 	var spans []comparison
 	for i := range job.levels {
 		k := comparison{auditJob: job, at: i, Settled: at(d.settled), Done: fmt.Sprint(done[job.levels[i].seconds]), ago: func(s int64) string { return at(now - s) }}
 		if i > 0 {
-			k.Begun = fmt.Sprintf("(SELECT toDateTime(max(applied_at)) FROM %s WHERE object = %s)", s.client.name("weir_schema"), text(job.levels[i-1].table))
+			k.Begun = job.begun(i - 1)
 		}
 		starts := map[int64]bool{}
 		err := s.client.shards.queryFor(ctx, "list what to compare", render("verify_spans", k), func(scan func(...any) error) error {

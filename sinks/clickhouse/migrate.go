@@ -261,7 +261,9 @@ func (t *table) addable(col column) bool {
 }
 
 // retain returns the statement that changes the TTL of the rows, or "" if the TTL is what
-// it should be. The next merges of parts remove rows that are too old already.
+// it should be. Each part of a table says until when its rows live, so the server computes
+// that anew, in the background. Otherwise it removes the rows at the time of before, also
+// if they are to live longer now.
 func (t *table) retain(c *Client, create string) string {
 	alter := "ALTER TABLE " + c.name(t.name) + c.onCluster()
 	switch {
@@ -270,7 +272,7 @@ func (t *table) retain(c *Client, create string) string {
 	case t.ttl == "":
 		return alter + " REMOVE TTL"
 	}
-	return alter + " MODIFY TTL " + t.ttl + " SETTINGS materialize_ttl_after_modify = 0"
+	return alter + " MODIFY TTL " + t.ttl + " SETTINGS materialize_ttl_after_modify = 1"
 }
 
 // tune returns the statement that sets what the table has no setting of, or "". A setting that

@@ -83,7 +83,7 @@ FROM
     ) AS _n
     GROUP BY slot
 )
-WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - {{$.Quiet}} OR ahead > 0) AND began > now() - {{.Horizon}}
+WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - {{$.Quiet}} OR ahead > 0) AND began > greatest(now() - {{.Horizon}}, {{.Raised}})
 {{- range .Levels}}
 
 UNION ALL

@@ -2393,7 +2393,7 @@ FROM
     ) AS _n
     GROUP BY slot
 )
-WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - 10 OR ahead > 0) AND began > now() - 34473600
+WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - 10 OR ahead > 0) AND began > greatest(now() - 34473600, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'clicks' AND version = 1 AND measure = '')), 'UTC'))
 
 UNION ALL
 
@@ -2409,7 +2409,7 @@ FROM
     `page`, `country`, window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    max(_n.made) > now() - 34473600 AS kept,
+    max(_n.made) > greatest(now() - 34473600, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'clicks' AND version = 1 AND measure = '')), 'UTC')) AS kept,
     kept AND max(_n.touched) <= now() - 10 AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) AND window_start > toDateTime(0, 'UTC') AS due
@@ -2443,7 +2443,7 @@ FROM
     `page`, `country`, window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    window_start > toDateTime(0, 'UTC') AS kept,
+    window_start > toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1m_rollup', 'clicks_1m_rollup ttl')) AS kept,
     kept AND max(_n.touched) <= now() - 10 AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) AND window_start > toDateTime(0, 'UTC') AS due
@@ -2477,7 +2477,7 @@ FROM
     `page`, `country`, window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    window_start > toDateTime(0, 'UTC') AS kept,
+    window_start > toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1h_rollup', 'clicks_1h_rollup ttl')) AS kept,
     kept AND max(_n.touched) <= now() - 10 AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400) AND window_start > toDateTime(0, 'UTC') AS due
@@ -2529,7 +2529,7 @@ FROM
     ) AS _n
     GROUP BY slot
 )
-WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - 10 OR ahead > 0) AND began > now() - 518400
+WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - 10 OR ahead > 0) AND began > greatest(now() - 518400, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'locations' AND version = 3 AND measure = '')), 'UTC'))
 
 UNION ALL
 
@@ -2545,7 +2545,7 @@ FROM
     `cell`, window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    max(_n.made) > now() - 518400 AS kept,
+    max(_n.made) > greatest(now() - 518400, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'locations' AND version = 3 AND measure = '')), 'UTC')) AS kept,
     kept AND max(_n.touched) <= now() - 10 AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60) AND window_start > now() - 2505600 AS due
@@ -2579,7 +2579,7 @@ FROM
     `cell`, window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    window_start > now() - 2505600 AS kept,
+    window_start > now() - 2505600 AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('locations_v3_1m_rollup', 'locations_v3_1m_rollup ttl')) AS kept,
     kept AND max(_n.touched) <= now() - 10 AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600) AND window_start > toDateTime(0, 'UTC') AS due
@@ -2631,7 +2631,7 @@ FROM
     ) AS _n
     GROUP BY slot
 )
-WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - 10 OR ahead > 0) AND began > now() - 518400
+WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - 10 OR ahead > 0) AND began > greatest(now() - 518400, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'total' AND version = 1 AND measure = '')), 'UTC'))
 
 UNION ALL
 
@@ -2647,7 +2647,7 @@ FROM
     window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    max(_n.made) > now() - 518400 AS kept,
+    max(_n.made) > greatest(now() - 518400, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'total' AND version = 1 AND measure = '')), 'UTC')) AS kept,
     kept AND max(_n.touched) <= now() - 10 AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300) AND window_start > toDateTime(0, 'UTC') AS due
@@ -2681,7 +2681,7 @@ FROM
     window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    window_start > toDateTime(0, 'UTC') AS kept,
+    window_start > toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('total_5m_rollup', 'total_5m_rollup ttl')) AS kept,
     kept AND max(_n.touched) <= now() - 10 AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600) AND window_start > toDateTime(0, 'UTC') AS due

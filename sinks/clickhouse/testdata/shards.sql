@@ -1270,7 +1270,7 @@ FROM
     ) AS _n
     GROUP BY slot
 )
-WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - 10 OR ahead > 0) AND began > now() - 34473600
+WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - 10 OR ahead > 0) AND began > greatest(now() - 34473600, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'clicks' AND version = 1 AND measure = '')), 'UTC'))
 
 UNION ALL
 
@@ -1286,7 +1286,7 @@ FROM
     `page`, `country`, window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    max(_n.made) > now() - 34473600 AS kept,
+    max(_n.made) > greatest(now() - 34473600, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'clicks' AND version = 1 AND measure = '')), 'UTC')) AS kept,
     kept AND max(_n.touched) <= now() - 10 AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1 AND rollup = 60) AND window_start > toDateTime(0, 'UTC') AS due
@@ -1320,7 +1320,7 @@ FROM
     `page`, `country`, window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    window_start > toDateTime(0, 'UTC') AS kept,
+    window_start > toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1m_rollup', 'clicks_1m_rollup ttl')) AS kept,
     kept AND max(_n.touched) <= now() - 10 AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) AND window_start > toDateTime(0, 'UTC') AS due

@@ -1,0 +1,65 @@
+package clickhouse
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"weir/audit"
+	"weir/event"
+	"weir/internal/await"
+)
+
+// TestKeepRaised: rows that are there live as long as the new keep says, and those that have
+// expired by the keep of before are not missed.
+func TestKeepRaised(t *testing.T) {
+	c := open(t)
+	j := actives()
+	const day = 24 * time.Hour
+	j.Keep, j.Rollups = 4*day, []Rollup{{Window: time.Minute, Keep: 3 * day}, {Window: time.Hour}}
+	s := install(t, c, j)
+	op := operator(t, s.layout.Spec, 0, 1)
+	observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 1, "a"))
+	write(t, s, op.Take())
+	roll(t, s, true)
+	// It is as if this had been five days ago: the rows are gone, and the line is there.
+	run(t, c, "TRUNCATE TABLE "+c.name("clicks_state"), "TRUNCATE TABLE "+c.name("clicks_1m_rollup"),
+		"ALTER TABLE "+c.name(LedgerTable)+" UPDATE began = began - 5 * 86400, flushed_at = flushed_at - 5 * 86400 WHERE 1 SETTINGS mutations_sync = 1",
+		"ALTER TABLE "+c.name("clicks_1h_rollup")+" UPDATE rolled_at = rolled_at - 5 * 86400 WHERE 1 SETTINGS mutations_sync = 1",
+		"ALTER TABLE "+c.name("weir_schema")+" DELETE WHERE object = 'clicks_1m_rollup' SETTINGS mutations_sync = 1")
+	observe(t, op, 1, 0, event.Time(noon+7_200_000), click(noon+7_200_000, "/", 2, "b"))
+	write(t, s, op.Take())
+	roll(t, s, true)
+
+	j.Keep, j.Rollups[0].Keep = 900*day, 800*day
+	if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, func() error {
+		if n := one(t, c, "SELECT count() FROM system.mutations WHERE database = "+text(c.cfg.Database)+" AND NOT is_done"); n != "(0)" {
+			return fmt.Errorf("%s mutations are not done", n)
+		}
+		return nil
+	})
+	for table, days := range map[string]int{"clicks_state": 900, "clicks_1m_rollup": 800} {
+		if got := one(t, c, fmt.Sprintf("SELECT count() > 0, min(delete_ttl_info_max > now() + %d * 86400) FROM system.parts WHERE active AND rows > 0 AND database = %s AND table = %s", days-1, text(c.cfg.Database), text(table))); got != "(1,1)" {
+			t.Errorf("the rows of %s do not live as long as they should: %s", table, got)
+		}
+	}
+
+	s, err := c.Job(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.quiet = -time.Hour
+	a := audit.New(audit.Job{Name: "clicks", Topic: "clicks", Chunk: j.Spec.Chunk}, audit.Scope{From: 1})
+	if err := s.Audit(t.Context(), a, nil); err != nil {
+		t.Fatal(err)
+	}
+	for f := range a.Findings {
+		t.Errorf("the audit finds %+v", f)
+	}
+	if got := read(t, c, "SELECT kind, detail FROM "+c.name("weir_audit")); len(got) != 0 {
+		t.Errorf("the view finds %q", got)
+	}
+}
