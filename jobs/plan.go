@@ -37,7 +37,9 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 			}
 			a.LogEnd = max(a.LogEnd, spans[a.Partition].Next)
 		}
-		p, err := j.cfg.Spec.Resume(a, k, j.cfg.Policy)
+		policy := j.cfg.Policy
+		policy.Succeeds = window.Succeeds(known, a.TopicID)
+		p, err := j.cfg.Spec.Resume(a, k, policy)
 		if err != nil {
 			return nil, err
 		}

@@ -55,10 +55,25 @@ func (k *Known) of(topicID [16]byte) *Known {
 	return k
 }
 
+// Succeeds reports whether the ledger counts the topic with an id, in some partition, in an epoch
+// after that of another topic. So the decision for the new topic is made, and holds for each
+// partition of it: also for one that was added since, and that the old topic had.
+func Succeeds(ledger map[int32]Known, topicID [16]byte) bool {
+	for _, k := range ledger {
+		for e := &k; e.Earlier != nil; e = e.Earlier {
+			if was := e.Earlier.TopicID; e.TopicID == topicID && was != topicID && was != [16]byte{} {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // A Policy is what the job's configuration says about losses.
 type Policy struct {
 	SkipLost bool // if retention has deleted the position: record the gap and go on
 	NewEpoch bool // if the topic was recreated: count it under a new epoch
+	Succeeds bool // the same, if the topic is known to succeed the one before: see Succeeds
 }
 
 // A Plan says from where to read a partition, and which offsets to count.
@@ -140,7 +155,7 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 		// restored. What is still in the log is counted again.
 		position = a.LogStart
 	case known.TopicID != a.TopicID && known.TopicID != [16]byte{} && a.TopicID != [16]byte{}:
-		if !p.NewEpoch {
+		if !p.NewEpoch && !p.Succeeds {
 			return fail(ErrRecreated, "topic id %x, in the ledger %x", a.TopicID, known.TopicID)
 		}
 		if err := raise(); err != nil {

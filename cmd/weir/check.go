@@ -390,6 +390,7 @@ func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, si
 		if v, ok := known[a.Partition]; ok {
 			of = &v
 		}
+		policy.Succeeds = window.Succeeds(known, a.TopicID)
 		p, err := s.Resume(a, of, policy)
 		switch {
 		case err != nil:
