@@ -15,7 +15,8 @@
 //  4. a rollup holds the events of the rows it is made from, and makes the same
 //     number of each measure as these rows (Lost, Behind);
 //  5. the ledger ends at an offset that the log holds, or at the log's end, in a
-//     partition that the topic has (Beyond, Deleted, Vanished).
+//     partition that the topic has (Beyond, Deleted, Vanished), and counts the topic that
+//     is there now (Recreated).
 //
 // Two differences may exist although all of this holds (Clipped, Twice): see
 // [Audit.Notes].

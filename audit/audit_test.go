@@ -435,6 +435,51 @@ func TestLog(t *testing.T) {
 	})
 }
 
+// TestLogOfNewTopic: offsets of a topic that was deleted and created again are not compared with
+// those of the topic before, until a partition of the new one is counted after the old one. Then
+// partitions that only the old one had are no difference.
+func TestLogOfNewTopic(t *testing.T) {
+	before, now := [16]byte{1}, [16]byte{2}
+	read := func(lines ...window.Line) *Audit {
+		a := New(Job{Name: "clicks", Topic: "web", Chunk: 1000}, Scope{})
+		for i := range lines {
+			lines[i].Outcomes = outcomes{window.Late: uint64(lines[i].Next)}
+			a.Line(&lines[i], true)
+		}
+		return a
+	}
+	log := []event.Assignment{{Partition: 0, LogEnd: 100, TopicID: now}, {Partition: 1, LogEnd: 70, TopicID: now}}
+	old0, old1, old2 := window.Line{Partition: 0, Next: 100, TopicID: before}, window.Line{Partition: 1, Next: 80, TopicID: before}, window.Line{Partition: 2, Next: 30, TopicID: before}
+	of := func(k Kind, p int32, next int64, end uint64) Finding {
+		return Finding{Kind: k, Job: "clicks", Topic: "web", Partition: p, Offsets: Offsets{0, next}, Expected: uint64(next), Found: end}
+	}
+	a := read(old0, old1, old2)
+	found, lag := a.Log(log)
+	check(t, "nothing of the new topic is counted", found, []Finding{of(Recreated, 0, 100, 100), of(Recreated, 1, 80, 70), of(Vanished, 2, 30, 0)})
+	if lag != 170 {
+		t.Errorf("lag %d, want 170", lag)
+	}
+	if a.Current(0, log[0]) {
+		t.Error("the old topic can be read again")
+	}
+
+	a = read(old0, old1, old2, window.Line{Epoch: 1, Partition: 0, Next: 90, TopicID: now})
+	found, lag = a.Log(log)
+	check(t, "a partition of the new topic is counted", found, []Finding{of(Recreated, 1, 80, 70)})
+	if lag != 80 {
+		t.Errorf("lag %d, want 80", lag)
+	}
+	if a.Current(0, log[0]) || !a.Current(1, log[0]) {
+		t.Error("the new topic, and it alone, can be read again")
+	}
+
+	for i := range log { // a broker that tells no ids
+		log[i].TopicID = [16]byte{}
+	}
+	found, _ = read(old0, old1, old2).Log(log)
+	check(t, "without ids", found, []Finding{{Kind: Beyond, Job: "clicks", Topic: "web", Partition: 1, Offsets: Offsets{0, 70}, Expected: 80, Found: 70}, of(Vanished, 2, 30, 0)})
+}
+
 // TestKinds: each kind has a name of its own.
 func TestKinds(t *testing.T) {
 	names := map[string]bool{}

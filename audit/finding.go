@@ -21,6 +21,7 @@ const (
 	Beyond                 // the ledger ends at offset Expected, after the end of the log, at Found
 	Deleted                // the ledger ends at offset Expected, before the start of the log, at Found
 	Vanished               // the ledger ends at offset Expected of a partition that the topic does not have
+	Recreated              // the ledger ends at offset Expected of another topic of the same name; the log ends at Found
 	Ahead                  // Found chunks and Expected windows do not add up, and the sink's clock is up to By behind the times of their rows
 	Clipped                // rows hold less than was counted, or may do so, because the log was cut inside the chunk
 	Twice                  // two epochs counted the same offsets of one topic: up to Found events
@@ -29,7 +30,7 @@ const (
 
 // kinds has the name of each Kind; weir_audit has the same names.
 var kinds = [Kinds]string{Unbalanced: "outcomes", Outside: "line", Uneven: "events", Hole: "hole", Missing: "rows missing", Excess: "rows in excess", Unknown: "no line", Lost: "window", Behind: "rollup",
-	Beyond: "log end", Deleted: "log start", Vanished: "partition", Ahead: "ahead", Clipped: "cut", Twice: "twice"}
+	Beyond: "log end", Deleted: "log start", Vanished: "partition", Recreated: "topic", Ahead: "ahead", Clipped: "cut", Twice: "twice"}
 
 func (k Kind) String() string { return kinds[k] }
 
@@ -40,7 +41,7 @@ type Offsets struct{ First, Next int64 }
 func (o Offsets) Empty() bool { return o.First >= o.Next }
 
 // A Finding is one thing that does not add up. Lost and Behind are about a window and
-// group of a rollup; Beyond, Deleted, Vanished and Twice about a partition; Ahead about the whole
+// group of a rollup; Beyond, Deleted, Vanished, Recreated and Twice about a partition; Ahead about the whole
 // job; all others about a chunk of a partition.
 type Finding struct {
 	Kind       Kind
@@ -53,7 +54,7 @@ type Finding struct {
 
 	// Offsets are the offsets of the chunk; for Beyond, the offsets that ledger and
 	// log both have; for Deleted, those that the log lost before they were counted;
-	// for Vanished, those of the ledger; for Twice, those that were counted twice.
+	// for Vanished and Recreated, those of the ledger; for Twice, those that were counted twice.
 	Offsets Offsets
 
 	// The place, for Lost and Behind.

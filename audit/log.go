@@ -10,23 +10,29 @@ import (
 // Log compares the latest epoch of each partition with what the log holds now. It
 // returns the differences, and the lag: the number of records in the log that have no
 // outcome yet, which is no fault.
+//
+// A topic that was deleted and created again has another id. Its offsets say nothing about
+// those of the ledger (Recreated). If some partition of it is counted, in an epoch after that
+// of the topic before, partitions that only that one had are no difference.
 func (a *Audit) Log(log []event.Assignment) (found []Finding, lag int64) {
-	latest := map[int32]Reached{}
-	for _, r := range a.reached {
-		if old, ok := latest[r.Partition]; !ok || r.Epoch > old.Epoch {
-			latest[r.Partition] = r
-		}
-	}
+	latest := a.latest()
 	report := func(k Kind, r Reached, end int64, o Offsets) {
 		f := a.of(k)
 		f.Partition, f.Epoch, f.Offsets = r.Partition, r.Epoch, o
 		f.Expected, f.Found = uint64(r.Next), uint64(end)
 		found = append(found, f)
 	}
+	topic := [16]byte{} // that the log is of
 	for _, p := range log {
-		r, ok := latest[p.Partition]
-		switch {
-		case !ok:
+		topic = p.TopicID
+		at, ok := latest[p.Partition]
+		if !ok {
+			lag += p.LogEnd - p.LogStart
+			continue
+		}
+		switch r := a.reached[at]; {
+		case other(a.topics[at].topicID, topic):
+			report(Recreated, r, p.LogEnd, Offsets{r.First, r.Next})
 			lag += p.LogEnd - p.LogStart
 		case r.Next > p.LogEnd:
 			report(Beyond, r, p.LogEnd, Offsets{max(p.LogStart, r.First), p.LogEnd})
@@ -39,8 +45,44 @@ func (a *Audit) Log(log []event.Assignment) (found []Finding, lag int64) {
 		delete(latest, p.Partition)
 	}
 	for _, p := range slices.Sorted(maps.Keys(latest)) {
-		r := latest[p]
-		report(Vanished, r, 0, Offsets{r.First, r.Next})
+		at := latest[p]
+		if r := a.reached[at]; !other(a.topics[at].topicID, topic) || !a.succeeds(topic) {
+			report(Vanished, r, 0, Offsets{r.First, r.Next})
+		}
 	}
 	return found, lag
 }
+
+// Current reports whether the log of a partition, as it is now, is what an epoch counts. If not,
+// nothing of that epoch can be read again.
+func (a *Audit) Current(epoch uint8, log event.Assignment) bool {
+	at, ok := a.latest()[log.Partition]
+	return !ok || a.reached[at].Epoch == epoch && !other(a.topics[at].topicID, log.TopicID)
+}
+
+// latest returns the latest epoch of each partition, as an index into reached.
+func (a *Audit) latest() map[int32]int {
+	latest := map[int32]int{}
+	for i, r := range a.reached {
+		if old, ok := latest[r.Partition]; !ok || r.Epoch > a.reached[old].Epoch {
+			latest[r.Partition] = i
+		}
+	}
+	return latest
+}
+
+// succeeds reports whether a partition counts the topic with an id in an epoch after the one of
+// another topic.
+func (a *Audit) succeeds(topic [16]byte) bool {
+	for i, later := range a.reached {
+		for n, earlier := range a.reached {
+			if earlier.Partition == later.Partition && earlier.Epoch < later.Epoch && a.topics[i].topicID == topic && other(a.topics[n].topicID, topic) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// other reports whether two ids are known, and of different topics.
+func other(a, b [16]byte) bool { return a != b && a != [16]byte{} && b != [16]byte{} }

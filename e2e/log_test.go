@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -79,12 +81,12 @@ func (s *stage) offsets() kadm.OffsetResponses {
 }
 
 // recreate deletes a topic and makes it again.
-func (s *stage) recreate(kind string) {
+func (s *stage) recreate(kind string, partitions int32) {
 	s.t.Helper()
 	if _, err := s.admin.DeleteTopic(await.Context(s.t), s.topic(kind)); err != nil {
 		s.t.Fatal(err)
 	}
-	s.create(kind, 4)
+	s.create(kind, partitions)
 	// The controller answers before the broker lets go of the old logs, and what is
 	// produced until then belongs to these.
 	await.Until(s.t, func() error {
@@ -108,7 +110,7 @@ func TestTopicRecreated(t *testing.T) {
 	s.caughtUp("clicks")
 
 	// Under a running process.
-	s.recreate("clicks")
+	s.recreate("clicks", 4)
 	second := s.produced("clicks", 30_000, "--seed", "2")
 	p.exits(1)
 	p.says(`^error: .*deleted and created again`)
@@ -129,6 +131,61 @@ func TestTopicRecreated(t *testing.T) {
 	s.untilEnd("--new-epoch")
 	s.sameClicks(both)
 	s.audited()
+}
+
+// A topic that is created again with fewer partitions: weir verify says so, until the new topic is
+// counted. A partition that is added to it then is read without a restart, although the old topic
+// had one of that number. What of the old topic is damaged cannot be read again.
+func TestTopicRecreatedSmaller(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.clicks()
+	first := s.produced("clicks", 8_000, "--seed", "1")
+	s.untilEnd()
+	s.recreate("clicks", 2)
+	second := s.produced("clicks", 8_000, "--seed", "1") // in each partition more than the ledger has
+	verify := func(code int, patterns ...string) {
+		t.Helper()
+		rested(t, func() int64 {
+			return min(s.number("%s", newest("weir_ledger")), s.number("%s", newest("clicks_state")))
+		})
+		out := s.weir("verify", "--stopped").exits(code).out.String()
+		for _, p := range patterns {
+			if !regexp.MustCompile("(?m)" + p).MatchString(out) {
+				t.Errorf("weir verify does not say %q, but\n%s", p, out)
+			}
+		}
+	}
+	verify(1, `^clicks: partition 0: the topic was deleted and created again: the ledger reaches to \d+ of the old one, and nothing of the new one is counted`,
+		`^clicks: partition 3: the ledger reaches to \d+, the topic has no such partition`, `--new-epoch`)
+	s.untilEnd("--new-epoch")
+	s.sameClicks(union(first, second))
+	verify(0, `everything adds up`)
+
+	p := s.weir("run")
+	p.says("partition assigned")
+	s.grow("clicks", 3)
+	await.Until(t, func() error {
+		if n := len(s.ends("clicks")); n != 3 {
+			return notYet("%d partitions", n)
+		}
+		return nil
+	})
+	third := s.produced("clicks", 6_000, "--seed", "3")
+	await.Until(t, func() error {
+		if !p.runs() {
+			t.Fatalf("the process ended: %s", p.log.tail(3))
+		}
+		if n := s.number("SELECT sum(counted) FROM weir_ledger FINAL"); n != 22_000 {
+			return notYet("%d records are counted", n)
+		}
+		return nil
+	})
+	p.signal(syscall.SIGTERM)
+	p.exits(0)
+	s.sameClicks(union(first, second, third))
+	s.sql("ALTER TABLE clicks_state DELETE WHERE page = '/p/1' SETTINGS mutations_sync = 1")
+	verify(1, `^  partition 1 cannot be read again under epoch 0: the topic was deleted`, `--topic `+regexp.QuoteMeta(s.topic("clicks"))+`:1 --reset-offsets --to-offset 0 `)
 }
 
 // Partitions that are added while weir runs are read without a restart, from

@@ -50,7 +50,7 @@ func TestOneJobStops(t *testing.T) {
 	s.produced("other", 3_000, "--kind", "clicks")
 	p := s.weir("run")
 	s.others(3_000)
-	s.recreate("other")
+	s.recreate("other", 4)
 	p.says(`"level":"ERROR".*a job has stopped; the other jobs go on without it.*"job":"other".*deleted and created again.*--new-epoch`)
 	p.ready(503, "job other: stopped", "deleted and created again")
 	truth := s.produced("clicks", 5_000)

@@ -46,6 +46,7 @@ func TestFindingsInWords(t *testing.T) {
 		{partition(audit.Beyond, 700, 600, 1000, 600), "partition 2 (epoch 1): the ledger reaches to 1000, the log only to 600; the ledger covers 0 of the log's offsets", "run once with --new-epoch", -1, ""},
 		{partition(audit.Deleted, 10, 40, 10, 40), "partition 2 (epoch 1): offsets 10 to 40 were deleted from the log before they were counted", "kafka.on_data_loss: skip", -1, ""},
 		{partition(audit.Vanished, 0, 7, 7, 0), "partition 2 (epoch 1): the ledger reaches to 7, the topic has no such partition", "run once with --new-epoch", -1, ""},
+		{partition(audit.Recreated, 0, 7, 7, 9), "partition 2 (epoch 1): the topic was deleted and created again: the ledger reaches to 7 of the old one, and nothing of the new one is counted, whose log ends at 9", "run once with --new-epoch", -1, ""},
 		{audit.Finding{Kind: audit.Ahead, Job: "clicks", Topic: "web", Expected: 12, Found: 3, By: 7_201_000},
 			"3 chunks and 12 windows of rollups do not add up, and are not judged: rows or ledger lines of them were written up to 2h0m1s after the server's present, so nothing says whether a flush is just writing them", "stepped back", -1, "compact"},
 		{cut(520, 540, chunk(audit.Clipped, 50, 42)), "partition 1, chunk 5: at most 50 events were counted, the rows hold 42, so up to 8 are missing: offsets up to 540 were counted, those below 520 were deleted from the log before the chunk ended, and the rest was read again from there; " +

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -17,10 +18,16 @@ import (
 type remedy struct {
 	topic  compaction
 	advice []string
-	back   map[int32]int64 // by partition: the lowest offset from which to read again
+	back   map[counted]int64 // the lowest offset from which to read again
 }
 
-func newRemedy(topic compaction) *remedy { return &remedy{topic: topic, back: map[int32]int64{}} }
+// counted is what an epoch counts of a partition.
+type counted struct {
+	partition int32
+	epoch     uint8
+}
+
+func newRemedy(topic compaction) *remedy { return &remedy{topic: topic, back: map[counted]int64{}} }
 
 // take adds a finding.
 func (r *remedy) take(f audit.Finding) {
@@ -31,24 +38,30 @@ func (r *remedy) take(f audit.Finding) {
 	if back == nil || r.topic.explains(f) { // reading it again does not help
 		return
 	}
-	offset := back(f)
-	if old, ok := r.back[f.Partition]; !ok || offset < old {
-		r.back[f.Partition] = offset
+	offset, of := back(f), counted{f.Partition, f.Epoch}
+	if old, ok := r.back[of]; !ok || offset < old {
+		r.back[of] = offset
 	}
 }
 
 // print writes what to do, with the commands for it. log has the partitions as
-// Kafka has them.
-func (r *remedy) print(w io.Writer, brokers []string, group, topic string, log []event.Assignment) {
+// Kafka has them; current reports whether one of them is what an epoch counts.
+func (r *remedy) print(w io.Writer, brokers []string, group, topic string, log []event.Assignment, current func(epoch uint8, of event.Assignment) bool) {
 	for _, a := range r.advice {
 		fmt.Fprintf(w, "  %s\n", a)
 	}
 	said := false
-	for _, p := range slices.Sorted(maps.Keys(r.back)) {
-		offset := r.back[p]
+	for _, of := range slices.SortedFunc(maps.Keys(r.back), func(a, b counted) int {
+		return cmp.Or(cmp.Compare(a.partition, b.partition), cmp.Compare(a.epoch, b.epoch))
+	}) {
+		p, offset := of.partition, r.back[of]
 		at := slices.IndexFunc(log, func(a event.Assignment) bool { return a.Partition == p })
 		if at < 0 || offset < log[at].LogStart {
 			fmt.Fprintf(w, "  partition %d cannot be read again from %d: the log does not hold it any more\n", p, offset)
+			continue
+		}
+		if !current(of.epoch, log[at]) {
+			fmt.Fprintf(w, "  partition %d cannot be read again under epoch %d: the topic was deleted and created again, or truncated, since it was counted\n", p, of.epoch)
 			continue
 		}
 		if !said {

@@ -21,7 +21,7 @@ func TestRemedyThinned(t *testing.T) {
 			todo.take(audit.Finding{Kind: k, Offsets: audit.Offsets{First: 0, Next: 100}, Expected: 90, Found: 95, Gaps: 5})
 		}
 		var out bytes.Buffer
-		todo.print(&out, []string{"broker:9092"}, "weir.clicks", "clicks", []event.Assignment{{LogEnd: 100}})
+		todo.print(&out, []string{"broker:9092"}, "weir.clicks", "clicks", []event.Assignment{{LogEnd: 100}}, func(uint8, event.Assignment) bool { return true })
 		named := strings.Contains(out.String(), "records were compacted away (cleanup.policy)")
 		back := strings.Contains(out.String(), "--reset-offsets") || strings.Contains(out.String(), "from a backup")
 		if named != compacted || back == compacted {
@@ -31,7 +31,7 @@ func TestRemedyThinned(t *testing.T) {
 }
 
 // TestRemedyBack: the remedy reads a partition again from the lowest offset of its findings,
-// if the log still has it. Each advice is printed once.
+// if the log still has it and is what the epoch of the finding counts. Each advice is printed once.
 func TestRemedyBack(t *testing.T) {
 	todo := newRemedy(notCompacted)
 	for _, f := range []audit.Finding{
@@ -40,15 +40,18 @@ func TestRemedyBack(t *testing.T) {
 		{Kind: audit.Hole, Partition: 3, Expected: 350},
 		{Kind: audit.Excess, Partition: 4, Offsets: audit.Offsets{First: 0, Next: 100}},
 		{Kind: audit.Unknown, Partition: 5, Offsets: audit.Offsets{First: 100, Next: 200}},
+		{Kind: audit.Missing, Partition: 3, Epoch: 1, Offsets: audit.Offsets{First: 200, Next: 300}},
 	} {
 		todo.take(f)
 	}
 	var out bytes.Buffer
-	todo.print(&out, []string{"broker:9092"}, "weir.clicks", "web", []event.Assignment{{Partition: 3, LogEnd: 900}, {Partition: 4, LogEnd: 900}, {Partition: 5, LogStart: 101, LogEnd: 900}})
+	todo.print(&out, []string{"broker:9092"}, "weir.clicks", "web", []event.Assignment{{Partition: 3, LogEnd: 900}, {Partition: 4, LogEnd: 900}, {Partition: 5, LogStart: 101, LogEnd: 900}},
+		func(epoch uint8, of event.Assignment) bool { return of.Partition != 3 || epoch == 0 })
 	for text, n := range map[string]int{
 		"--group weir.clicks --topic web:3 --reset-offsets --to-offset 300 ": 1,
 		"--reset-offsets": 1,
-		"partition 5 cannot be read again from 100: the log does not hold it any more": 1,
+		"partition 5 cannot be read again from 100: the log does not hold it any more":                          1,
+		"partition 3 cannot be read again under epoch 1: the topic was deleted and created again, or truncated": 1,
 		"Otherwise state rows are gone": 1,
 	} {
 		if got := strings.Count(out.String(), text); got != n {

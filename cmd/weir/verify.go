@@ -207,7 +207,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 			j.Name, verdict, looked.Lines, looked.Chunks, looked.Windows, lag)
 	} else {
 		fmt.Fprintf(v.out, "%s: %d mismatches in %d ledger lines, %d chunks, %d windows\n", j.Name, n, looked.Lines, looked.Chunks, looked.Windows)
-		todo.print(v.out, v.cfg.Kafka.Brokers, group(v.cfg, j), j.Topic, log)
+		todo.print(v.out, v.cfg.Kafka.Brokers, group(v.cfg, j), j.Topic, log, sums.Current)
 	}
 	return nil
 }
