@@ -256,6 +256,13 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 			break
 		}
 	}
+	if _, views := l.objects(); inv.newest(l) == l.Spec.Version {
+		for _, name := range append(views, "weir_audit") {
+			if _, there := inv.tables[name]; !there && inv.recorded[name] != "" {
+				note("there is no view %s, which weir migrate had made: it was dropped, and what reads it fails: run `weir migrate`", name)
+			}
+		}
+	}
 	var names []string
 	for _, v := range l.levels {
 		names = append(names, v.table)

@@ -177,6 +177,9 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 			step(t.name, t.create(c))
 			continue
 		}
+		if inv.recorded[t.name] == "" { // a migration was killed before it recorded what it had made
+			step(t.name, t.create(c))
+		}
 		for _, col := range missing {
 			// If weir has made the column before, it was dropped, with its values. If
 			// not, the column is new to this version of weir or to the job.

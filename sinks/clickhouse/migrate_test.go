@@ -388,6 +388,55 @@ func TestMigrateSettings(t *testing.T) {
 	}
 }
 
+// TestMigrateKilled: a migration that is killed has made tables and recorded none. The next one
+// records them, so that what is dropped by hand later is not taken for new.
+func TestMigrateKilled(t *testing.T) {
+	c := open(t)
+	j := actives()
+	unasked(t, c, j)
+	run(t, c, "TRUNCATE TABLE "+c.name("weir_schema"))
+	if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(again) != 0 {
+		t.Errorf("then it runs %v, %v", again, err)
+	}
+	run(t, c, "ALTER TABLE "+c.name("clicks_state")+" DROP COLUMN hits")
+	if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); !fatalWith(err, "column hits is gone") {
+		t.Errorf("without a column it migrates with %v", err)
+	}
+}
+
+// TestViewDropped: a view that was dropped is named, and made again.
+func TestViewDropped(t *testing.T) {
+	c := open(t)
+	j := actives()
+	s := install(t, c, j)
+	if len(s.Notes) > 0 {
+		t.Fatalf("the notes are %q", s.Notes)
+	}
+	run(t, c, "DROP VIEW "+c.name("clicks_1m"), "DROP VIEW "+c.name("weir_audit"))
+	notes := func() string {
+		t.Helper()
+		s, err := c.Job(t.Context(), j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(s.Notes, "\n")
+	}
+	for _, view := range []string{"clicks_1m", "weir_audit"} {
+		if got := notes(); !strings.Contains(got, "there is no view "+view+", which weir migrate had made") {
+			t.Errorf("without %s the notes are %q", view, got)
+		}
+	}
+	if steps, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(steps) != 2 {
+		t.Errorf("it migrates with %v, %v", steps, err)
+	}
+	if got := notes(); got != "" {
+		t.Errorf("with the views the notes are %q", got)
+	}
+}
+
 // TestMigrateOutcome: a ledger from before there was an outcome, throttled, is refused
 // until the migration has added its column; the lines that it has stay.
 func TestMigrateOutcome(t *testing.T) {
