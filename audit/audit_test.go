@@ -86,6 +86,13 @@ func TestLedgerAndRows(t *testing.T) {
 		{"an empty line that opened the partition", func(b *contents) {
 			b.lines = slices.Insert(b.lines, 3, window.Line{Partition: 1, Chunk: 2, First: 250, Next: 250})
 		}, nil},
+		{"the line of the chunk that opened the partition missing", func(b *contents) {
+			b.lines[3] = window.Line{Partition: 1, Chunk: 5, First: 520, Next: 520}
+		}, []Finding{with(chunk(Excess, 1, 5, 0, 99), func(f *Finding) { f.Opened, f.Offsets.First = true, 520 })}},
+		{"and no later one", func(b *contents) {
+			b.lines = append(b.lines[:3], window.Line{Partition: 1, Chunk: 5, First: 520, Next: 520})
+			delete(b.hits, slot(1, 6))
+		}, []Finding{chunk(Excess, 1, 5, 0, 99)}},
 		{"an outcome too many", func(b *contents) { b.lines[2].Outcomes[window.Late]++ }, []Finding{chunk(Unbalanced, 0, 1, 30, 31)}},
 		{"an outcome too few, and gaps", func(b *contents) { b.lines[3].Outcomes[window.Counted]--; b.hits[slot(1, 5)]-- },
 			[]Finding{with(chunk(Unbalanced, 1, 5, 100, 99), func(f *Finding) { f.Gaps = 1 })}},

@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"slices"
+
 	"weir/event"
 	"weir/window"
 )
@@ -13,6 +15,9 @@ type tally struct {
 	lines       bool   // there is a line
 	skip        bool   // the chunk is not judged
 	several     bool   // a record may have several events
+
+	covers bool  // a line covers an offset
+	opened int64 // where the first line begins, which may be empty
 
 	ahead event.Time // how far the sink's clock is behind its rows and lines
 
@@ -56,7 +61,11 @@ func (a *Audit) Ahead(slot window.Slot, by event.Time) {
 // are under one slot and merge by maximum, row by row. So the rows hold at least the
 // greatest count of the lines and at most their sum.
 func (t *tally) line(l *window.Line, comparable bool) {
+	if !t.lines {
+		t.opened = l.First
+	}
 	t.lines = true
+	t.covers = t.covers || l.First < l.Next
 	t.gaps += l.Outcomes[window.Gap]
 	t.several = t.several || l.Events.All > 0
 	t.least = max(t.least, l.Hits())
@@ -117,6 +126,9 @@ func (a *Audit) chunks(yield func(Finding) bool) {
 			f.Kind, f.Expected = Missing, t.least
 		case t.hits > t.most:
 			f.Kind, f.Expected, f.Gaps, f.Several = Excess, t.most, t.gaps, t.several
+			if f.Opened = !t.covers && a.passes(slot, t.opened); f.Opened {
+				f.Offsets.First = t.opened
+			}
 		default:
 			continue
 		}
@@ -130,6 +142,14 @@ func (a *Audit) chunks(yield func(Finding) bool) {
 	if ahead.By > 0 {
 		yield(ahead)
 	}
+}
+
+// passes reports whether the ledger reaches beyond an offset in the partition and epoch of
+// a slot.
+func (a *Audit) passes(s window.Slot, offset int64) bool {
+	return slices.ContainsFunc(a.reached, func(r Reached) bool {
+		return r.Partition == s.Partition() && r.Epoch == s.Epoch() && r.Next > offset
+	})
 }
 
 // clipped yields a finding for each chunk whose rows hold as much as one of its lines

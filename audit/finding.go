@@ -78,6 +78,11 @@ type Finding struct {
 	// Several, for Excess, says that a record may have several events.
 	Several bool
 
+	// Opened, for Excess, says that the lines of the chunk cover no offset, and that the
+	// ledger goes on behind it: the line that counted the chunk is gone. Offsets then begin
+	// where the partition was opened.
+	Opened bool
+
 	// By, for Ahead, is in ms.
 	By event.Time
 

@@ -51,7 +51,8 @@ func (a *Audit) Line(l *window.Line, comparable bool) {
 	r := &a.reached[at]
 	if r.First == r.Next {
 		// So far there is only the empty line that opened the partition. Retention
-		// may have deleted records before another process began to count.
+		// may have deleted records before another process began to count. If rows of
+		// its chunk hold events, that is Excess.
 		r.First = l.First
 	} else if l.First > r.Next {
 		a.line(Hole, l, uint64(r.Next), uint64(l.First))

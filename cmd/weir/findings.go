@@ -42,6 +42,10 @@ var messages = []message{
 	{kind: audit.Missing, back: chunkBegins,
 		what: "{chunk}: {expected} events were counted, the rows hold {found} {offsets}",
 		do:   "on a replica that lags, ask again when it has caught up. Otherwise state rows are gone: set the group's offset of the partition back to the beginning of the chunk and restart weir, if Kafka still has it; the rollups keep what they have"},
+	{kind: audit.Excess, when: opened, back: chunkBegins,
+		what: "{chunk}: the rows hold {found} events, and the ledger covers no offset of the chunk, which was begun at {from}, but later ones {offsets}",
+		do: "a ledger line is gone, or weir was killed before it wrote the line, and the log lost these records before weir was started again: set the group's offset of the partition back to where the chunk was begun and restart weir, if Kafka still has it; " +
+			"otherwise the line can only be restored from a backup"},
 	{kind: audit.Excess,
 		what: "{chunk}: at most {expected} events were counted, the rows hold {found} {offsets}",
 		do:   "if weir was killed and not started since, start it: it finishes the interrupted flush. Otherwise state rows were changed by hand: restore them from a backup"},
@@ -101,6 +105,7 @@ const (
 )
 
 func ofMeasure(f audit.Finding) bool    { return f.Measure != "" }
+func opened(f audit.Finding) bool       { return f.Opened }
 func readTwice(f audit.Finding) bool    { return !f.Both.Empty() }
 func chunkBegins(f audit.Finding) int64 { return f.Offsets.First }
 func ledgerEnds(f audit.Finding) int64  { return int64(f.Expected) }

@@ -17,6 +17,10 @@ func TestFindingsInWords(t *testing.T) {
 		f.Both = audit.Offsets{First: first, Next: next}
 		return f
 	}
+	begun := func(first int64, f audit.Finding) audit.Finding {
+		f.Opened, f.Offsets.First = true, first
+		return f
+	}
 	window := func(k audit.Kind, measure string, expected, found uint64) audit.Finding {
 		return audit.Finding{Kind: k, Job: "clicks", Topic: "web", Window: 1_760_000_400_000, Length: 3_600_000, Group: "/p {found} US", Measure: measure, Expected: expected, Found: found}
 	}
@@ -37,6 +41,7 @@ func TestFindingsInWords(t *testing.T) {
 		{chunk(audit.Hole, 498, 501), "partition 1, chunk 5: the ledger continues at offset 501, but the lines before end at 498 (offsets 500 to 600)", "where the ledger ends", 498, ""},
 		{chunk(audit.Missing, 99, 92), "partition 1, chunk 5: 99 events were counted, the rows hold 92 (offsets 500 to 600)", "on a replica that lags, ask again when it has caught up", 500, "compact"},
 		{chunk(audit.Excess, 99, 100), "partition 1, chunk 5: at most 99 events were counted, the rows hold 100 (offsets 500 to 600)", "restore them from a backup", -1, "compact"},
+		{begun(520, chunk(audit.Excess, 0, 80)), "partition 1, chunk 5: the rows hold 80 events, and the ledger covers no offset of the chunk, which was begun at 520, but later ones (offsets 520 to 600)", "back to where the chunk was begun", 520, "compact"},
 		{chunk(audit.Unknown, 0, 92), "partition 1, chunk 5: the rows hold 92 events, the ledger has no line of the chunk (offsets 500 to 600)", "on a replica that lags, ask again when it has caught up", 500, ""},
 		{window(audit.Lost, "", 4, 3), at + "its 1h rollup counts 4 events, the rows hold 3", "on a replica that lags, ask again when it has caught up", -1, ""},
 		{window(audit.Lost, "users", 4, 3), at + "measure users is 4 in its 1h rollup, and 3 by the rows", "states were changed by hand", -1, ""},
