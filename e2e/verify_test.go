@@ -40,12 +40,15 @@ func TestVerifyFindsAndMends(t *testing.T) {
 	at := s.sql("SELECT formatDateTime(%s, '%%Y-%%m-%%dT%%H:%%i:%%SZ', 'UTC')", first)[0][0]
 	row := "page = '/p/3' AND window_start = " + first
 	s.sql("ALTER TABLE clicks_state DELETE WHERE %s SETTINGS mutations_sync = 1", row)
-	s.sql("ALTER TABLE weir_ledger DELETE WHERE partition = 1 AND chunk = 0 SETTINGS mutations_sync = 1")
+	s.sql("ALTER TABLE weir_ledger DELETE WHERE partition IN (1, 2) AND chunk = 0 SETTINGS mutations_sync = 1")
+	// Of partition 2 the empty line is left that opened it.
+	s.sql("INSERT INTO weir_ledger (job, version, epoch, partition, chunk, first, next, topic_id) SELECT job, version, epoch, partition, 0, 0, 0, topic_id FROM weir_ledger WHERE partition = 2 AND chunk = 1 LIMIT 1")
 	out := verify(1)
 	finds("a row and a line deleted", out,
 		`^clicks: window `+at+`, group "/p/3": its 1m rollup counts \d+ events, the rows hold 0$`,
 		`^clicks: partition 0, chunk 0: 8192 events were counted, the rows hold \d{4} \(offsets 0 to 8192\)$`,
 		`^clicks: partition 1, chunk 0: the rows hold \d{4} events, the ledger has no line of the chunk \(offsets 0 to 8192\)$`,
+		`^clicks: partition 2, chunk 0: the rows hold \d{4} events, and the ledger covers no offset of the chunk, which was begun at 0, but later ones \(offsets 0 to 8192\)$`,
 		`state rows are gone: set the group's offset`, `a ledger line is gone`,
 		`^    kafka-consumer-groups.sh --bootstrap-server \S+ --group `+s.name+`.clicks --topic `+regexp.QuoteMeta(s.topic("clicks"))+`:1 --reset-offsets --to-offset 0 --execute$`)
 
