@@ -92,24 +92,12 @@ type length struct {
 var spanName = regexp.MustCompile(`^_(\d+)([dhms])_rollup$`)
 
 // lengths returns the rollups of a job, shortest first. It takes those in the layouts
-// from there, and finds those of other configurations by the names of their tables. A
-// table that no configuration has any more is behind by design; comparison.Done sees
-// to it that nothing is due there.
+// from there. Those of other configurations are the ones that the recorded view of windows
+// that are asked for reads; without that view, all that have a table. A table that no
+// configuration has any more is no rollup: it gets nothing new, so a longer rollup is not
+// made from it.
 func (inv *inventory) lengths(r registered, layouts []*layout) []length {
 	found := map[int64]length{}
-	for name, t := range inv.tables {
-		rest, ours := strings.CutPrefix(name, r.base())
-		m := spanName.FindStringSubmatch(rest)
-		if !ours || m == nil {
-			continue
-		}
-		n, _ := strconv.ParseInt(m[1], 10, 32)
-		v := length{table: name, seconds: n * map[string]int64{"d": 86400, "h": 3600, "m": 60, "s": 1}[m[2]]}
-		if k := ttlSeconds.FindStringSubmatch(ttlOf(t.create)); k != nil {
-			v.keep, _ = strconv.ParseInt(k[1], 10, 64)
-		}
-		found[v.seconds] = v
-	}
 	for _, l := range layouts {
 		if l.Spec.Job != r.job || l.Spec.Version != int(r.version) {
 			continue
@@ -118,6 +106,9 @@ func (inv *inventory) lengths(r registered, layouts []*layout) []length {
 			found[v.seconds] = v.length()
 		}
 	}
+	if len(found) == 0 {
+		found = inv.read(r)
+	}
 	var all []length
 	for _, seconds := range slices.Sorted(maps.Keys(found)) {
 		if found[seconds].seconds >= int64(r.seconds) {
@@ -125,6 +116,35 @@ func (inv *inventory) lengths(r registered, layouts []*layout) []length {
 		}
 	}
 	return all
+}
+
+// read returns the rollups of a job that no layout has, by their seconds.
+func (inv *inventory) read(r registered) map[int64]length {
+	found := map[int64]length{}
+	over, recorded := inv.recorded[r.job+"_over"]
+	for name, t := range inv.tables {
+		rest, ours := strings.CutPrefix(name, r.base())
+		v := length{table: name, seconds: secondsOf(rest)}
+		if !ours || v.seconds == 0 || recorded && !strings.Contains(over, name) {
+			continue
+		}
+		if k := ttlSeconds.FindStringSubmatch(ttlOf(t.create)); k != nil {
+			v.keep, _ = strconv.ParseInt(k[1], 10, 64)
+		}
+		found[v.seconds] = v
+	}
+	return found
+}
+
+// secondsOf returns the length of a rollup's windows by what follows the job in the name of
+// its table; 0: it is no rollup.
+func secondsOf(rest string) int64 {
+	m := spanName.FindStringSubmatch(rest)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.ParseInt(m[1], 10, 32)
+	return n * map[string]int64{"d": 86400, "h": 3600, "m": 60, "s": 1}[m[2]]
 }
 
 func (v *level) length() length {

@@ -76,6 +76,42 @@ func TestAuditView(t *testing.T) {
 	expect("a line changed", "('clicks','"+audit.Unbalanced.String()+"',0,0,2,0,'',23,22)")
 }
 
+// TestAuditViewOfRemovedRollup: a rollup that is in no configuration any more gets nothing new,
+// so weir_audit compares the longer one with the shorter one that it is made from now, also
+// after a migration of another job.
+func TestAuditViewOfRemovedRollup(t *testing.T) {
+	c := open(t)
+	j := actives()
+	j.Rollups = []Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}}
+	f := &tap{op: operator(t, j.Spec, 0)}
+	count := func() {
+		s := install(t, c, j)
+		write(t, s, f.flow(t, 60))
+		for range 2 {
+			roll(t, s, true)
+		}
+		for _, v := range []string{"1m", "1h"} { // the view judges what is older than seconds
+			run(t, c, "ALTER TABLE "+c.name("clicks_"+v+"_rollup")+" UPDATE rolled_at = rolled_at - 60 WHERE 1 SETTINGS mutations_sync = 1")
+		}
+	}
+	count()
+	j.Rollups = slices.Delete(j.Rollups, 1, 2)
+	count()
+	expect := func(what, want string) {
+		t.Helper()
+		if got := one(t, c, "SELECT groupUniqArray((kind, detail LIKE '%clicks_1d_rollup%')) FROM "+c.name("weir_audit")); got != want {
+			t.Errorf("%s: the view finds %s, want %s", what, got, want)
+		}
+	}
+	expect("1h is removed", "([])")
+	if _, err := c.Migrate(t.Context(), []Job{total()}, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	expect("another job is migrated", "([])")
+	run(t, c, "ALTER TABLE "+c.name("clicks_1m_rollup")+" UPDATE hits = hits - 1 WHERE 1 SETTINGS mutations_sync = 1")
+	expect("rows are changed", "([('rollup',0),('window',1)])")
+}
+
 // TestAuditWaits: the view that migrate makes does not judge rows of the last seconds,
 // and finds the same damage when they are older.
 func TestAuditWaits(t *testing.T) {
