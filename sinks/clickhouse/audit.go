@@ -192,18 +192,19 @@ func (j auditJob) Levels() []comparison {
 		k.Within = "1"
 		if i > 0 { // only windows that state rows can still have
 			k.Within = fmt.Sprintf("window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - %d, %d) * %d, 'UTC')", j.Horizon(), k.Seconds(), k.Seconds())
-			k.Begun = j.begun(i - 1)
+			k.Begun = j.begun(i)
 		}
 		all = append(all, k)
 	}
 	return all
 }
 
-// begun returns an SQL expression for the time at which the table of a level was made, or got
-// another keep.
+// begun returns an SQL expression for the time at which a level began to be made from the one
+// below, or the table of that was made or got another keep.
 func (j auditJob) begun(at int) string {
-	table := j.levels[at].table
-	return fmt.Sprintf("(SELECT toDateTime(max(applied_at)) FROM %s WHERE object IN (%s, %s))", j.c.name("weir_schema"), text(table), text(table+" ttl"))
+	below := j.levels[at-1].table
+	return fmt.Sprintf("(SELECT toDateTime(max(applied_at)) FROM %s WHERE object IN (%s, %s, %s))",
+		j.c.name("weir_schema"), text(below), text(below+" ttl"), text(j.levels[at].table+progressed))
 }
 
 // A comparison is what the templates see of a rollup that is compared with the rows
@@ -214,7 +215,7 @@ type comparison struct {
 	Within  string               // SQL condition that selects the windows
 	Settled string               // SQL expression: rows written later are not judged
 	Done    string               // SQL expression: the rollup has the rows of all rounds before this one
-	Begun   string               // SQL expression: windows that were last made before this were not made from the source, or it may have lost rows by an earlier keep; empty: neither
+	Begun   string               // SQL expression: windows that were last made before this were not made from the source as it is, or it may have lost rows by an earlier keep; empty: neither
 	ago     func(s int64) string // SQL expression for the time s seconds ago
 }
 
@@ -410,7 +411,7 @@ func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, to
 	for i := range job.levels {
 		k := comparison{auditJob: job, at: i, Settled: at(d.settled), Done: fmt.Sprint(done[job.levels[i].seconds]), ago: func(s int64) string { return at(now - s) }}
 		if i > 0 {
-			k.Begun = job.begun(i - 1)
+			k.Begun = job.begun(i)
 		}
 		starts := map[int64]bool{}
 		err := s.client.shards.queryFor(ctx, "list what to compare", render("verify_spans", k), func(scan func(...any) error) error {

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -155,13 +156,15 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 	}
 	tables := common()
 	progress := map[string]string{} // of the table of a rollup, the condition for its rows in weir_rollups
+	anew := map[string]bool{}       // of the table of a rollup, whether it is made from other rows than before
 	for _, l := range layouts {
 		if err := inv.meaning(l); err != nil {
 			return nil, err
 		}
 		tables = append(tables, l.tables()...)
-		for _, v := range l.levels {
+		for i, v := range l.levels {
 			progress[v.table] = fmt.Sprintf("%s AND rollup = %d", l.where(), v.seconds)
+			anew[v.table] = inv.otherSource(l, i)
 		}
 	}
 	for _, t := range tables {
@@ -172,10 +175,14 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 		if len(missing) == len(t.columns) {
 			// A rollup that was dropped is made anew, first of all in what is noted. The rounds go on.
 			if where := progress[t.name]; where != "" && inv.recorded[t.name] != "" {
-				step(t.name+" progress", "ALTER TABLE "+c.name("weir_rollups")+c.onCluster()+" UPDATE done = 0, complete_until = fromUnixTimestamp64Milli(toInt64(0), 'UTC') WHERE "+where+" SETTINGS mutations_sync = 2")
+				step(t.name+progressed, c.forgetProgress("done = 0, complete_until = fromUnixTimestamp64Milli(toInt64(0), 'UTC')", where))
 			}
 			step(t.name, t.create(c))
 			continue
+		}
+		// Done is a round up to which the rollup has the rows that it is made from. It says nothing about other rows.
+		if anew[t.name] {
+			step(t.name+progressed, c.forgetProgress("done = 0", progress[t.name]))
 		}
 		if inv.recorded[t.name] == "" { // a migration was killed before it recorded what it had made
 			step(t.name, t.create(c))
@@ -234,6 +241,36 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 		step("weir_jobs", c.enter(entries))
 	}
 	return steps, nil
+}
+
+// progressed follows the name of a rollup's table in the record of a statement that has the
+// rollup made anew.
+const progressed = " progress"
+
+// forgetProgress returns the statement that changes what is noted in weir_rollups.
+func (c *Client) forgetProgress(to, where string) string {
+	return "ALTER TABLE " + c.name("weir_rollups") + c.onCluster() + " UPDATE " + to + " WHERE " + where + " SETTINGS mutations_sync = 2"
+}
+
+// otherSource reports whether a level is made from other rows than when its view was made:
+// from a rollup that is new to the list, or from a shorter one because one was removed.
+func (inv *inventory) otherSource(l *layout, i int) bool {
+	v := l.levels[i]
+	view := inv.recorded[v.view]
+	if inv.newest(l) > l.Spec.Version || !strings.Contains(view, v.table) { // it shows another version
+		return false
+	}
+	var was, now string
+	if i > 0 {
+		now = l.levels[i-1].table
+	}
+	longest := int64(0)
+	for _, m := range regexp.MustCompile(`\b`+regexp.QuoteMeta(l.base)+`(_\d+[dhms]_rollup)(?:`+AllShards+`)?\b`).FindAllStringSubmatch(view, -1) {
+		if seconds := secondsOf(m[1]); seconds < v.seconds && seconds > longest {
+			was, longest = l.base+m[1], seconds
+		}
+	}
+	return was != now
 }
 
 // wanted returns the views as they should be. It leaves out the views of a job whose

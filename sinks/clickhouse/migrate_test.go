@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/audit"
 	"weir/event"
 	"weir/internal/await"
 	"weir/window"
@@ -780,4 +781,54 @@ func TestAccountsAreUnderstood(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRollupRemovedBehind: a process was killed when it had made 1m and not yet 1h. If 1h is removed
+// then, 1d is made from 1m, of all that it holds, and 1h is when it comes back.
+func TestRollupRemovedBehind(t *testing.T) {
+	c := open(t)
+	j := actives()
+	all := []Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}}
+	j.Rollups = all
+	s := unaudited(t, c, j)
+	f := &tap{op: operator(t, j.Spec, 0)}
+	level := func(i int) {
+		t.Helper()
+		s.memos[i].due = time.Time{}
+		if err := s.rollup(t.Context(), i, time.Now(), true, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, levels := range [][]int{{0, 1, 2}, {0, 1}, {0, 2}} {
+		write(t, s, f.flow(t, 60))
+		for _, i := range levels {
+			level(i)
+		}
+	}
+	exact(t, s, "before")
+	j.Rollups = []Rollup{all[0], all[2]}
+	s = unaudited(t, c, j)
+	exact(t, s, "1h is removed")
+	roll(t, s, true)
+	exact(t, s, "1h is removed, and 1d made")
+	write(t, s, f.flow(t, 60))
+	roll(t, s, true)
+	// It is as if this had been a minute ago.
+	run(t, c, "ALTER TABLE "+c.name("clicks_1d_rollup")+" UPDATE rolled_at = rolled_at - 60 WHERE 1 SETTINGS mutations_sync = 1")
+	j.Rollups = all
+	s = unaudited(t, c, j)
+	exact(t, s, "1h is back")
+	// If rows of 1m have expired by then, 1h lacks windows that 1d was made of: that is no damage.
+	run(t, c, "CREATE TABLE "+c.name("held")+" AS "+c.name("clicks_1m_rollup"), "INSERT INTO "+c.name("held")+" SELECT * FROM "+c.name("clicks_1m_rollup"),
+		"TRUNCATE TABLE "+c.name("clicks_1m_rollup"),
+		"ALTER TABLE "+c.name("weir_schema")+" DELETE WHERE object = 'clicks_1h_rollup' SETTINGS mutations_sync = 1") // the table is old
+	s.quiet = -time.Hour
+	for _, f := range within(t, s, audit.Scope{From: 1}) {
+		if f.Kind == audit.Lost && f.Length == 86_400_000 {
+			t.Errorf("1h is back, of nothing: %+v", f)
+		}
+	}
+	run(t, c, "INSERT INTO "+c.name("clicks_1m_rollup")+" SELECT * FROM "+c.name("held"), "DROP TABLE "+c.name("held")+" SYNC")
+	roll(t, s, true)
+	exact(t, s, "1h is back, and made")
 }

@@ -2443,7 +2443,7 @@ FROM
     `page`, `country`, window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    window_start > toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1m_rollup', 'clicks_1m_rollup ttl')) AS kept,
+    window_start > toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1m_rollup', 'clicks_1m_rollup ttl', 'clicks_1h_rollup progress')) AS kept,
     kept AND max(_n.touched) <= now() - 10 AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) AND window_start > toDateTime(0, 'UTC') AS due
@@ -2477,7 +2477,7 @@ FROM
     `page`, `country`, window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    window_start > toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1h_rollup', 'clicks_1h_rollup ttl')) AS kept,
+    window_start > toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1h_rollup', 'clicks_1h_rollup ttl', 'clicks_1d_rollup progress')) AS kept,
     kept AND max(_n.touched) <= now() - 10 AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400) AND window_start > toDateTime(0, 'UTC') AS due
@@ -2579,7 +2579,7 @@ FROM
     `cell`, window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    window_start > now() - 2505600 AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('locations_v3_1m_rollup', 'locations_v3_1m_rollup ttl')) AS kept,
+    window_start > now() - 2505600 AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('locations_v3_1m_rollup', 'locations_v3_1m_rollup ttl', 'locations_v3_1h_rollup progress')) AS kept,
     kept AND max(_n.touched) <= now() - 10 AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600) AND window_start > toDateTime(0, 'UTC') AS due
@@ -2681,7 +2681,7 @@ FROM
     window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    window_start > toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('total_5m_rollup', 'total_5m_rollup ttl')) AS kept,
+    window_start > toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('total_5m_rollup', 'total_5m_rollup ttl', 'total_1h_rollup progress')) AS kept,
     kept AND max(_n.touched) <= now() - 10 AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600) AND window_start > toDateTime(0, 'UTC') AS due
