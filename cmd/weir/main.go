@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	_ "time/tzdata" // retention goes by time zones, also on a machine without a list of them
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"

@@ -19,6 +19,7 @@ import (
 
 	"weir/internal/await"
 	"weir/jobs"
+	"weir/serve/live"
 )
 
 // get asks a path and decodes the answer into to, which may be nil.
@@ -309,6 +310,18 @@ func TestPrivate(t *testing.T) {
 	var s seriesReply
 	if get(t, e.http.Handler(), "/api/v1/series?job=clicks&last=60s&by.page=/p/1", &s); !s.Points[0].Withheld || s.Total.Withheld {
 		t.Errorf("%+v", s)
+	}
+	// That a measure with conditions has nothing tells of the people of a group, if it has any.
+	e.http.K = 4
+	for page, secret := range map[string]bool{"/p/1": true, "/p/9": false} {
+		q := question{"series", url.Values{"job": {"clicks"}, "measure": {"greatest"}, "last": {"5m"}, "by.page": {page}}}
+		a, err := e.http.asked(q, live.Quantity)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := e.http.tell(t.Context(), &a, a.span, live.Answer{}); err != nil || n.Withheld != secret {
+			t.Errorf("nothing of %s: %+v, %v; want withheld %v", page, n, err, secret)
+		}
 	}
 }
 

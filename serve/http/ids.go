@@ -151,8 +151,11 @@ func (s *Server) retention(ctx context.Context, q question) (any, error) {
 	for _, p := range pairs {
 		if n := len(reply.Cohorts); n == 0 || !reply.Cohorts[n-1].At.Equal(p.Start) {
 			c := period{At: p.Start.UTC(), Value: &p.Cohort, Back: []later{}}
-			if a.chosen && s.few(p.Cohort) {
-				c.Value, c.Withheld = nil, true
+			if c.Withheld, err = s.secretPeriod(ctx, &a, &st, p); err != nil {
+				return nil, err
+			}
+			if c.Withheld {
+				c.Value = nil
 			}
 			reply.Cohorts = append(reply.Cohorts, c)
 		}
@@ -167,6 +170,41 @@ func (s *Server) retention(ctx context.Context, q question) (any, error) {
 		c.Back = append(c.Back, back)
 	}
 	return reply, nil
+}
+
+// secretPeriod reports whether too few people of the chosen groups were in the period in which
+// a pair starts. The measure of the question may count something else than people.
+func (s *Server) secretPeriod(ctx context.Context, a *asking, st *Statement, p Pair) (bool, error) {
+	if !a.chosen || s.K == 0 || s.few(p.Cohort) {
+		return a.chosen && s.few(p.Cohort), nil
+	}
+	zone, err := time.LoadLocation(st.Zone)
+	if err != nil {
+		return true, fmt.Errorf("%w: zone=%.40s: %w", errQuestion, st.Zone, err)
+	}
+	// The period has the windows of the shortest rollup that begin in it.
+	each := max(a.job.Window, s.rollup(a.job.Job))
+	over := span{align(p.Start.Add(each-1), each), align(after(p.Start.In(zone), st.Unit).Add(each-1), each)}
+	n, err := s.peopleIn(ctx, *a, over)
+	return s.few(n), err
+}
+
+// after returns the start of the period that follows the one that starts at a time.
+func after(t time.Time, unit string) time.Time {
+	year, month, day := t.Date()
+	switch unit {
+	case "day":
+		day++
+	case "week":
+		day += 7
+	case "month":
+		month++
+	case "quarter":
+		month += 3
+	case "year":
+		year++
+	}
+	return time.Date(year, month, day, 0, 0, 0, 0, t.Location())
 }
 
 // A sessionsReply says how many sessions begin.
@@ -240,10 +278,8 @@ func (s *Server) withhold(ctx context.Context, a *asking, over span, b *between)
 	if !a.chosen || s.K == 0 {
 		return nil
 	}
-	q := a.question(a.measure.Name)
-	q.From, q.Until = over.From, over.Until
-	secret, err := s.secret(ctx, q, a.job)
-	if err != nil || secret {
+	n, err := s.peopleIn(ctx, *a, over)
+	if err != nil || s.few(n) {
 		*b = between{Withheld: true}
 	}
 	return err
@@ -307,15 +343,45 @@ func (s *Server) funnel(ctx context.Context, q question) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	secret := false // once a step is, those behind it tell of the same people
 	for _, b := range bounds {
 		if b.Step < 1 || b.Step > len(st.Steps) {
 			return nil, fmt.Errorf("%w: no step %d", key.ErrQuestion, b.Step)
 		}
 		step := taken{st.Steps[b.Step-1], b.between()}
-		if b.Most > 0 && s.few(b.Least) {
+		if !secret {
+			if secret, err = s.secretStep(ctx, a, step.Step, b.Most); err != nil {
+				return nil, err
+			}
+		}
+		if secret || b.Most > 0 && s.few(b.Least) {
 			step.between = between{Withheld: true}
 		}
 		reply.Steps = append(reply.Steps, step)
 	}
 	return reply, nil
+}
+
+// secretStep reports whether the groups of a step of a funnel have too few people. Nobody in
+// them, and nobody who takes the step, is no secret.
+func (s *Server) secretStep(ctx context.Context, a asking, step string, most uint64) (bool, error) {
+	if s.K == 0 {
+		return false, nil
+	}
+	a.group, a.chosen = make([][]byte, len(a.job.By)), false
+	for i, text := range strings.Split(step, ":")[1:] {
+		if text == "*" || i == len(a.group) {
+			continue
+		}
+		value, err := url.PathUnescape(text)
+		if err != nil {
+			return true, fmt.Errorf("%w: step %.64q: %w", errQuestion, step, err)
+		}
+		a.group[i], a.chosen = []byte(value), true
+	}
+	if !a.chosen {
+		return false, nil
+	}
+	n, err := s.peopleIn(ctx, a, a.span)
+	return s.few(n) && n+most > 0, err
 }

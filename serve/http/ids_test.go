@@ -99,14 +99,18 @@ func TestIDs(t *testing.T) {
 	ids.err = nil
 	for k, want := range map[int]map[string]string{
 		3: {
-			"retention?job=clicks":                       `"value":9,"back":[{"at":"2026-11-17T00:00:00Z","value":null}]`,
-			"sessions?job=clicks&last=5m&by.page=/p/1":   `"total":{"least":6,"most":9}`,
-			"funnel?job=clicks&steps=active:/p/1,active": `"steps":[{"step":"active:/p/1","least":5,"most":7},{"step":"active","least":null,"most":null,"withheld":true}]`,
+			"retention?job=clicks":                        `"value":9,"back":[{"at":"2026-11-17T00:00:00Z","value":null}]`,
+			"sessions?job=clicks&last=5m&by.page=/p/1":    `"total":{"least":6,"most":9}`,
+			"funnel?job=clicks&steps=active:%252Fp%252F1": `"steps":[{"step":"active:%2Fp%2F1","least":5,"most":7}]`,
+			"funnel?job=clicks&steps=active:/p/1,active":  `"steps":[{"step":"active:/p/1","least":5,"most":7},{"step":"active","least":null,"most":null,"withheld":true}]`,
 		},
 		4: {
-			"retention?job=clicks&by.page=/p/1":        `{"at":"2026-11-17T00:00:00Z","value":null,"withheld":true,"back":[]}`,
-			"sessions?job=clicks&last=5m&by.page=/p/1": `"total":{"least":null,"most":null,"withheld":true},"points":[{"at":"2026-11-20T12:00:00Z","least":null,"most":null,"withheld":true},`,
-			"sessions?job=clicks&last=5m":              `"total":{"least":6,"most":9}`,
+			// Nobody was in /p/1 on Monday, so the nine ids are no people; three were within the last hour.
+			"retention?job=clicks&by.page=/p/1":            `{"at":"2026-11-16T00:00:00Z","value":null,"withheld":true,"back":[{"at":"2026-11-17T00:00:00Z","value":null}]},{"at":"2026-11-17T00:00:00Z","value":null,"withheld":true,"back":[]}`,
+			"funnel?job=clicks&steps=active:/p/1,active":   `[{"step":"active:/p/1","least":null,"most":null,"withheld":true},{"step":"active","least":null,"most":null,"withheld":true}]`,
+			"funnel?job=clicks&steps=active:/p/9,active:*": `[{"step":"active:/p/9","least":null,"most":null,"withheld":true},`,
+			"sessions?job=clicks&last=5m&by.page=/p/1":     `"total":{"least":null,"most":null,"withheld":true},"points":[{"at":"2026-11-20T12:00:00Z","least":null,"most":null,"withheld":true},`,
+			"sessions?job=clicks&last=5m":                  `"total":{"least":6,"most":9}`,
 		},
 	} {
 		e.http.K = k
@@ -115,6 +119,24 @@ func TestIDs(t *testing.T) {
 			if _, got := ask(path); !strings.Contains(got, reply) {
 				t.Errorf("k=%d: %s: %s, want %s", k, path, got, reply)
 			}
+		}
+	}
+}
+
+// TestAfter: a period ends where the next one begins in its zone, also on days on which clocks
+// change.
+func TestAfter(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for unit, want := range map[string]string{
+		"day": "2026-10-25T23:00:00Z", "week": "2026-10-31T23:00:00Z", "month": "2026-11-24T23:00:00Z",
+		"quarter": "2027-01-24T23:00:00Z", "year": "2027-10-24T22:00:00Z",
+	} {
+		sunday := time.Date(2026, 10, 25, 0, 0, 0, 0, berlin) // of 25 hours
+		if got := after(sunday, unit).UTC().Format(time.RFC3339); got != want {
+			t.Errorf("%s: %s, want %s", unit, got, want)
 		}
 	}
 }

@@ -150,6 +150,14 @@ func TestLongRanges(t *testing.T) {
 	if _, _ = ask("top?job=clicks&last=7d"); rollups.asked[0].People != "users" || rollups.asked[0].Least != 3 {
 		t.Errorf("k=3: asked %+v", rollups.asked[0])
 	}
+	// The people of a step of a funnel, too, in at most 1,500 parts of the range.
+	e.http.IDs = &fakeIDs{}
+	if code, got := ask("funnel?job=clicks&last=20d&steps=active:/p/1"); code != 200 || !strings.Contains(got, `"least":5`) {
+		t.Errorf("k=3: a long funnel: %d %s", code, got)
+	}
+	if q := rollups.asked[0].Question; q.Measure != "users" || q.From.Format("02 15:04") != "31 12:30" || q.Until.Format("02 15:04") != "20 12:00" || string(q.Group[0]) != "/p/1" {
+		t.Errorf("k=3: asked %+v", q)
+	}
 	e.http.Rollups = nil
 	h = e.http.Handler()
 	if code, got := ask("series?job=clicks&last=7d"); code != 400 || !strings.Contains(got, "more than 2880 windows") {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"time"
 
 	"weir/serve/key"
 	"weir/serve/live"
@@ -28,18 +30,43 @@ func peopleMeasure(job live.Description) (live.Described, bool) {
 // few reports whether so many people are too few to tell of.
 func (s *Server) few(people uint64) bool { return s.K > 0 && people < uint64(s.K) }
 
-// secret reports whether the chosen groups of a question have too few people to answer.
-func (s *Server) secret(ctx context.Context, q live.Question, job live.Description) (bool, error) {
-	m, ok := peopleMeasure(job)
+// peopleIn returns how many people of the chosen groups are in the windows of a span.
+func (s *Server) peopleIn(ctx context.Context, a asking, over span) (uint64, error) {
+	m, ok := peopleMeasure(a.job)
 	if !ok {
-		return true, nil
+		return 0, nil
 	}
-	q.Measure = m.Name
-	a, err := s.Windows.Ask(ctx, q)
+	a.span = over
+	rollups := s.long(&a, live.SeriesMost)
+	if rollups == nil {
+		answer, err := s.Windows.Ask(ctx, a.question(m.Name))
+		return people(m.Kind, answer.Value), err
+	}
+	a.narrow(rollups[0].Window)
+	if !a.From.Before(a.Until) {
+		return 0, nil
+	}
+	rows, err := s.Rollups.Long(ctx, Statement{Question: a.question(m.Name), Long: true})
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(rows[0].Number, 10, 64)
 	if err != nil {
-		return true, err
+		return 0, nil // the ids are no longer kept
 	}
-	return s.few(people(m.Kind, a.Value)), nil
+	return n, nil
+}
+
+// narrow makes a range one of whole windows, or of whole steps if it has more than stepsMost of
+// them: without what begins before it or ends behind it, which may have other people.
+func (a *asking) narrow(window time.Duration) {
+	step := window
+	for _, d := range steps {
+		if a.Until.Sub(a.From)/step > stepsMost && d%window == 0 {
+			step = max(step, d)
+		}
+	}
+	a.span = span{align(a.From.Add(step-1), step), align(a.Until, step)}
 }
 
 // people returns the number of an answer that counts people.

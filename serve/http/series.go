@@ -85,12 +85,12 @@ func (s *Server) series(ctx context.Context, q question) (any, error) {
 }
 
 // tell returns the number of an answer over some windows of a question, or nothing if
-// too few people of the chosen groups were in them.
+// too few people of the chosen groups were in them. That nothing was counted tells of people
+// too, if the measure has conditions.
 func (s *Server) tell(ctx context.Context, a *asking, over span, answer live.Answer) (number, error) {
-	if a.chosen && s.K > 0 && answer.Found() {
-		q := a.question(a.measure.Name)
-		q.From, q.Until = over.From, over.Until
-		if secret, err := s.secret(ctx, q, a.job); err != nil || secret {
+	if a.chosen && s.K > 0 && (answer.Found() || a.measure.Name != "hits") {
+		n, err := s.peopleIn(ctx, *a, over)
+		if err != nil || s.few(n) && (n > 0 || answer.Found()) {
 			return number{Withheld: true}, err
 		}
 	}
