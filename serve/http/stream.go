@@ -160,7 +160,10 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	case h.places <- struct{}{}:
 	default:
 		waited = true
-		if !begin(h.full()) || !h.wait(r, func() bool { return send(heart) }, beat.C) {
+		busy := idle(r) // before the event says that it waits
+		placed := begin(h.full()) && h.wait(r, func() bool { return send(heart) }, beat.C)
+		busy()
+		if !placed {
 			return
 		}
 	}
@@ -215,7 +218,6 @@ func (h *hub) full() []byte {
 // be closed for another one meanwhile. To refuse it would cost more: it would come again and
 // again.
 func (h *hub) wait(r *http.Request, alive func() bool, beat <-chan time.Time) bool {
-	defer idle(r)()
 	for {
 		select {
 		case h.places <- struct{}{}:
