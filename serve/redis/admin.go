@@ -11,13 +11,13 @@ import (
 const redisVersion = "7.2.0"
 
 var adminCommands = []command{
-	{name: "command", each: 1000 * nanosecond, arity: -1, since: "2.8.13", family: "server", about: "the table: COUNT DOCS INFO LIST", differ: "Less is said of each.", run: onNothing(commandCommand)},
-	{name: "config", each: 1000 * nanosecond, arity: -2, since: "2.0.0", family: "server", about: "GET, SET of what exists; RESETSTAT", differ: "Only the parameters that mean something here.", run: onServer(configCommand)},
+	{name: "command", each: 1000 * nanosecond, arity: -1, subs: map[string]int{"count": 2, "docs": -2, "info": -2, "list": 2}, since: "2.8.13", family: "server", about: "the table: COUNT DOCS INFO LIST", differ: "Less is said of each.", run: onNothing(commandCommand)},
+	{name: "config", each: 1000 * nanosecond, arity: -2, subs: map[string]int{"get": -3, "set": -4, "resetstat": 2}, since: "2.0.0", family: "server", about: "GET, SET of what exists; RESETSTAT", differ: "Only the parameters that mean something here.", run: onServer(configCommand)},
 	{name: "info", each: 1000 * nanosecond, arity: -1, since: "1.0.0", family: "server", about: "the state of the server", differ: "Fewer fields.", run: onServer(info)},
-	{name: "memory", arity: -2, keys: keySpec{2, 2, 1}, since: "4.0.0", family: "server", about: "USAGE of a key, by reckoning", run: onKeys(memoryCommand)},
-	{name: "object", arity: -2, keys: keySpec{2, 2, 1}, since: "2.2.3", family: "generic", about: "ENCODING REFCOUNT IDLETIME", differ: "Reference counts are 1 and idle times 0.", run: onKeys(objectCommand)},
+	{name: "memory", arity: -2, subs: map[string]int{"usage": -3}, keys: keySpec{2, 2, 1}, since: "4.0.0", family: "server", about: "USAGE of a key, by reckoning", run: onKeys(memoryCommand)},
+	{name: "object", arity: -2, subs: map[string]int{"encoding": 3, "refcount": 3, "idletime": 3}, keys: keySpec{2, 2, 1}, since: "2.2.3", family: "generic", about: "ENCODING REFCOUNT IDLETIME", differ: "Reference counts are 1 and idle times 0.", run: onKeys(objectCommand)},
 	{name: "debug", arity: -2, since: "1.0.0", family: "server", about: "SET-ACTIVE-EXPIRE, PROTOCOL", differ: "The harmless parts only.", run: onServer(debug)},
-	{name: "function", arity: -2, flags: flagWrite, since: "7.0.0", family: "server", about: "FLUSH, LIST", differ: "There are no functions.", run: onNothing(functionCommand)},
+	{name: "function", arity: -2, subs: map[string]int{"flush": -2, "list": -2}, flags: flagWrite, since: "7.0.0", family: "server", about: "FLUSH, LIST", differ: "There are no functions.", run: onNothing(functionCommand)},
 	{name: "time", arity: 1, since: "2.6.0", family: "server", about: "the clock, in seconds and microseconds", run: onKeys(func(c call, k *keyspace) {
 		c.w.Array(2)
 		c.w.BulkString(strconv.FormatInt(k.nano/1e9, 10))
@@ -183,7 +183,9 @@ func configCommand(c call, s *Server) {
 		}
 	case s.settings.readOnly && (is(c.args[1], "SET") || is(c.args[1], "RESETSTAT")):
 		c.w.Error(errReadOnly)
-	case is(c.args[1], "SET") && n >= 4 && n%2 == 0:
+	case is(c.args[1], "SET") && n%2 != 0:
+		c.w.Error(errSyntax)
+	case is(c.args[1], "SET"):
 		c.configSet(s, c.args[2:])
 	case is(c.args[1], "RESETSTAT") && n == 2:
 		s.calls, s.store.expired = 0, 0
@@ -281,8 +283,8 @@ func info(c call, s *Server) {
 }
 
 func memoryCommand(c call, k *keyspace) {
-	if !is(c.args[1], "USAGE") || len(c.args) != 3 && !(len(c.args) == 5 && is(c.args[3], "SAMPLES")) {
-		c.badSubcommand()
+	if len(c.args) != 3 && !(len(c.args) == 5 && is(c.args[3], "SAMPLES")) {
+		c.w.Error(errSyntax)
 		return
 	}
 	it := k.read(c.args[2])
@@ -294,10 +296,6 @@ func memoryCommand(c call, k *keyspace) {
 }
 
 func objectCommand(c call, k *keyspace) {
-	if len(c.args) != 3 || !is(c.args[1], "ENCODING") && !is(c.args[1], "REFCOUNT") && !is(c.args[1], "IDLETIME") {
-		c.badSubcommand()
-		return
-	}
 	it := k.read(c.args[2])
 	switch {
 	case it == nil:

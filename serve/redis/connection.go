@@ -20,7 +20,7 @@ var connectionCommands = []command{
 	{name: "auth", arity: -2, flags: flagNoAuth, since: "1.0.0", family: "connection", about: "[user] password", differ: "The only user is default.", run: onClient(auth)},
 	{name: "hello", arity: -1, each: 400 * nanosecond, flags: flagNoAuth, since: "6.0.0", family: "connection", about: "chooses RESP2 or RESP3; AUTH, SETNAME", run: onClient(hello)},
 	{name: "reset", arity: 1, flags: flagNoAuth | flagNoQueue, since: "6.2.0", family: "connection", about: "makes the connection as if new", run: onClient(reset)},
-	{name: "client", arity: -2, since: "2.4.0", family: "connection", about: "ID SETNAME GETNAME SETINFO LIST INFO NO-EVICT NO-TOUCH", run: onClient(clientCommand)},
+	{name: "client", arity: -2, subs: map[string]int{"id": 2, "getname": 2, "setname": 3, "setinfo": 4, "list": 2, "info": 2, "no-evict": 3, "no-touch": 3, "help": 2}, since: "2.4.0", family: "connection", about: "ID SETNAME GETNAME SETINFO LIST INFO NO-EVICT NO-TOUCH", run: onClient(clientCommand)},
 }
 
 func ping(c call) {

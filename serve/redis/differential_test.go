@@ -514,6 +514,35 @@ func TestSetsSameAsRedis(t *testing.T) {
 	sameAsRedis(t, []string{"sets", "strings", "lists"}, []int{25, 2, 1})
 }
 
+// TestSubcommandsSameAsRedis: a subcommand that does not exist, or with a wrong number of
+// arguments, has Redis's error, which spoils a transaction as soon as the command is queued.
+func TestSubcommandsSameAsRedis(t *testing.T) {
+	theirs := redistest.Start(t).Conn()
+	_, addr := start(t, Config{})
+	ours := dial(t, addr)
+	both := func(command ...string) {
+		t.Helper()
+		if where := same(command, do(t, ours, anys(command)...), do(t, theirs, anys(command)...)); where != "" {
+			t.Errorf("%q %s", command, where)
+		}
+	}
+	for _, line := range []string{
+		"CLIENT", "CLIENT NOPE", "CLIENT SETNAME", "CLIENT getname x", "CLIENT ID x", "CLIENT NO-EVICT", "CLIENT NO-EVICT x", "CONFIG NOPE", "CONFIG GET", "CONFIG SET a", "CONFIG SET a b c", "CONFIG RESETSTAT x",
+		"OBJECT NOPE k", "OBJECT ENCODING", "OBJECT ENCODING a b", "SCRIPT NOPE", "SCRIPT EXISTS", "SCRIPT LOAD", "MEMORY NOPE", "MEMORY USAGE", "MEMORY USAGE k x", "COMMAND NOPE", "COMMAND COUNT x", "FUNCTION NOPE",
+		"CLIENT " + strings.Repeat("x", 300), "PFADD h a", "PFDEBUG DECODE h", "PFDEBUG ENCODING h",
+	} {
+		both(strings.Fields(line)...)
+	}
+	both("CLIENT", "\xff\r\n")
+	for _, line := range []string{"CLIENT NOPE", "CONFIG GET", "OBJECT ENCODING", "MEMORY NOPE", "CLIENT NO-EVICT x"} {
+		both("MULTI")
+		both("SET", "k", line)
+		both(strings.Fields(line)...)
+		both("EXEC")
+		both("GET", "k")
+	}
+}
+
 // sameAsRedis compares commands of families, drawn by weights of 28 together.
 func sameAsRedis(t *testing.T, names []string, weights []int) {
 	theirs := redistest.Start(t).Conn()

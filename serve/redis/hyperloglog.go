@@ -205,6 +205,8 @@ func pfdebug(c call, k *keyspace) {
 		text, err := f()
 		if err != nil {
 			c.hllError(err)
+		} else if sub == "decode" {
+			c.w.BulkString(text)
 		} else {
 			c.w.Status(text)
 		}

@@ -53,8 +53,9 @@ func (k keySpec) of(args [][]byte) iter.Seq[int] {
 // A command is an entry of the command table: what the server does, and what
 // the document says.
 type command struct {
-	name   string // lower case
-	arity  int    // number of arguments, the name included; −n: at least n
+	name   string         // lower case
+	arity  int            // number of arguments, the name included; −n: at least n
+	subs   map[string]int // the arity with each subcommand, both names included; nil: it has none that Redis knows before it runs the command
 	flags  flags
 	keys   keySpec
 	dest   int  // the index of the only key that a writing command writes; 0: all keys; −1: see its code
@@ -102,6 +103,22 @@ func lookup(name []byte) *command {
 		room[i] = c
 	}
 	return table[string(room[:len(name)])]
+}
+
+// subcommandError returns the error for arguments with a subcommand that does not exist or has
+// a wrong number of arguments, or "". Redis sends it before the command runs or is queued.
+func (cmd *command) subcommandError(args [][]byte) string {
+	if cmd.subs == nil || len(args) < 2 {
+		return ""
+	}
+	sub := strings.ToLower(string(args[1][:min(len(args[1]), nameMost)]))
+	switch arity, ok := cmd.subs[sub]; {
+	case !ok:
+		return "ERR unknown subcommand '" + string(args[1][:min(len(args[1]), 128)]) + "'. Try " + strings.ToUpper(cmd.name) + " HELP."
+	case arity > 0 && len(args) != arity || len(args) < -arity:
+		return arityError(cmd.name + "|" + sub)
+	}
+	return ""
 }
 
 func arityError(name string) string {

@@ -257,6 +257,8 @@ func (c *client) refuse(cmd *command, args [][]byte) string {
 		return unknownCommand(args)
 	case cmd.arity > 0 && len(args) != cmd.arity || len(args) < -cmd.arity:
 		return arityError(cmd.name)
+	case cmd.subcommandError(args) != "":
+		return cmd.subcommandError(args)
 	case !c.authed && cmd.flags&flagNoAuth == 0:
 		return "NOAUTH Authentication required."
 	case cmd.flags&flagWrite != 0 && c.server.settings.readOnly:
