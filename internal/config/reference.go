@@ -100,7 +100,7 @@ strings, after the choice among several paths; ` + "`lower` and `trim`" + ` leav
 | ` + "`lower`" + ` | A to Z in lower case; all other bytes stay, also letters beyond ASCII |
 | ` + "`trim`" + ` | without blanks, tabs, line feeds, vertical tabs, form feeds and carriage returns at both ends; no other white space |
 | ` + "`host`" + ` | the host of a URL ` + "`scheme://host…` or `//host…`" + `: up to the next /, ? or #, without user and password (up to the last @) and port (from the first colon), an IPv6 address without brackets, A to Z in lower case, nothing decoded. A text without ` + "`//`" + ` in front of a host has none: the value is missing |
-| ` + "`path`" + ` | the path of a URL up to the first ? or #, nothing decoded or shortened. With a host, an empty path is /. A text without a host is all path; if it is empty, the value is missing |
+| ` + "`path`" + ` | the path of a URL up to the first ? or #, nothing decoded or shortened. It begins behind the host, which may be empty, as in ` + "`file:///a`" + `; an empty path there is /. A text without ` + "`//`" + ` in front is all path; if it is empty, the value is missing |
 `
 
 // rows writes the table of a section's keys; sections inside it are written
