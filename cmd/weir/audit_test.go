@@ -138,6 +138,29 @@ func TestAuditLooksTwice(t *testing.T) {
 	}
 }
 
+// TestAuditPrivate: where http.k withholds groups, what leaves the process over HTTP names no group
+// of a finding and no number of it. The log does.
+func TestAuditPrivate(t *testing.T) {
+	lost := []damage{func(a *audit.Audit) {
+		a.Window(audit.Compared{Length: 60_000, Start: 60_000, Group: "anna", Whole: true, Due: true}, 43, 42)
+	}}
+	for private, want := range map[bool]string{
+		false: `window 1970-01-01T00:01:00Z, group "anna": its 1m rollup counts 43 events, the rows hold 42`,
+		true:  "a window from 1970-01-01T00:01:00Z: for a group, its 1m rollup and the rows do not add up; http.k withholds which group and by how much: the log and `weir verify` say it",
+	} {
+		var out bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&out, nil))
+		a := &auditor{jobs: []auditedJob{{audit.Job{Name: "clicks", Topic: "web", Chunk: 64}, &auditAnswers{answers: [][]damage{lost, lost}}}}, log: log, outages: outage.New(log), pause: time.Millisecond, private: private}
+		a.once(t.Context())
+		if last := a.last(); len(last.Found) != 1 || last.Found[0].What != want || last.Found[0].Do == "" {
+			t.Errorf("private %v: %+v\nwant %s", private, last, want)
+		}
+		if !strings.Contains(out.String(), "anna") {
+			t.Errorf("private %v: the log has no group: %s", private, &out)
+		}
+	}
+}
+
 // TestAuditDue: the first audit is due a twentieth of the interval after the start, and an audit that fails
 // moves that no further.
 func TestAuditDue(t *testing.T) {

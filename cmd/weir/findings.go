@@ -95,6 +95,9 @@ var messages = []message{
 }
 
 const (
+	// ofSomeGroup takes the place of the sentence about a window where http.k withholds groups.
+	ofSomeGroup = "a window from {start}: for a group, its {length} rollup and the rows do not add up; http.k withholds which group and by how much: the log and `weir verify` say it"
+
 	lineChanged  = "the line was changed by hand: restore {ledger}, or set the group's offset of the partition back before the chunk and restart weir, if Kafka still has it"
 	rollupBehind = "rows of the rollup are gone, were never made, or hold less than they did: run `weir repair`, which makes them again from the rows below; a running weir does so by itself with its next audit. If weir was killed and not started since, start it"
 	chunkCut     = "this chunk cannot be counted any better. Let the topic keep records (retention.ms) for longer than lateness + skew and than a chunk takes to fill, and delete none by hand above the last chunk that is counted to its end"
@@ -137,6 +140,7 @@ func fill(text string, f audit.Finding) string {
 		"{offsets}", fmt.Sprintf("(offsets %d to %d)", f.Offsets.First, f.Offsets.Next),
 		"{from}", number(f.Offsets.First), "{to}", number(f.Offsets.Next), "{span}", number(max(0, f.Offsets.Next-f.Offsets.First)),
 		"{window}", fmt.Sprintf("window %s, group %q", time.UnixMilli(int64(f.Window)).UTC().Format(time.RFC3339), f.Group),
+		"{start}", time.UnixMilli(int64(f.Window)).UTC().Format(time.RFC3339),
 		"{length}", config.Duration(time.Duration(f.Length)*time.Millisecond).String(),
 		"{measure}", f.Measure, "{by}", (time.Duration(f.By) * time.Millisecond).String(),
 		"{expected}", shown(f.Expected), "{found}", shown(f.Found), "{less}", strconv.FormatUint(f.Expected-f.Found, 10),

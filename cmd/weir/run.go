@@ -159,7 +159,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	o.zero = time.Now()
 	scratch, counting := budgets(cfg, o.resp != nil)
 	windows := live.New(live.Config{Now: time.Now, Memory: counting, Outages: o.outages})
-	audit := &auditor{log: o.log, outages: o.outages, every: time.Duration(cfg.Audit.Interval)}
+	audit := &auditor{log: o.log, outages: o.outages, every: time.Duration(cfg.Audit.Interval), private: cfg.HTTP.K > 0}
 	for i := range cfg.Jobs {
 		j, sink, closer, err := newJob(ctx, cfg, &cfg.Jobs[i], client, counting/int64(len(cfg.Jobs)), o)
 		if err != nil {
