@@ -362,8 +362,8 @@ func (s *Server) funnel(ctx context.Context, q question) (any, error) {
 	return reply, nil
 }
 
-// secretStep reports whether the groups of a step of a funnel have too few people. Nobody in
-// them, and nobody who takes the step, is no secret.
+// secretStep reports whether the groups of a step of a funnel have too few people. It is no
+// secret that they have none, if none can have taken the step either.
 func (s *Server) secretStep(ctx context.Context, a asking, step string, most uint64) (bool, error) {
 	if s.K == 0 {
 		return false, nil

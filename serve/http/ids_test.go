@@ -105,7 +105,7 @@ func TestIDs(t *testing.T) {
 			"funnel?job=clicks&steps=active:/p/1,active":  `"steps":[{"step":"active:/p/1","least":5,"most":7},{"step":"active","least":null,"most":null,"withheld":true}]`,
 		},
 		4: {
-			// Nobody was in /p/1 on Monday, so the nine ids are no people; three were within the last hour.
+			// There were no people in /p/1 on Monday, so the nine ids are no people; three were within the last hour.
 			"retention?job=clicks&by.page=/p/1":            `{"at":"2026-11-16T00:00:00Z","value":null,"withheld":true,"back":[{"at":"2026-11-17T00:00:00Z","value":null}]},{"at":"2026-11-17T00:00:00Z","value":null,"withheld":true,"back":[]}`,
 			"funnel?job=clicks&steps=active:/p/1,active":   `[{"step":"active:/p/1","least":null,"most":null,"withheld":true},{"step":"active","least":null,"most":null,"withheld":true}]`,
 			"funnel?job=clicks&steps=active:/p/9,active:*": `[{"step":"active:/p/9","least":null,"most":null,"withheld":true},`,
