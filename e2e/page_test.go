@@ -369,8 +369,8 @@ func (w *watched) hands() {
 	w.open()
 }
 
-// whole does something until it works, and no more if it does not although the top list had the
-// rows of ClickHouse all the while: on a slow machine the list may be shown without them.
+// whole reports whether something works. It tries again if the top list was shown without the
+// rows of ClickHouse meanwhile, as on a slow machine.
 func (w *watched) whole(do func() bool) bool {
 	w.t.Helper()
 	for {
