@@ -155,7 +155,9 @@ func TestPage(t *testing.T) {
 	w.Until(`document.querySelector("#people .message").textContent.includes("No people yet")`)
 	w.picture("empty")
 	w.immortal()
+	w.filter() // before there is anything to suggest
 	w.send(1, 4000)
+	w.Until(`[...document.querySelectorAll("#known-page option")].some((o) => o.value === "/p/0")`)
 	hits, users := w.all()
 	w.same(hits, users)
 	w.picture("light")
@@ -198,8 +200,7 @@ func TestPage(t *testing.T) {
 	w.Excuse("net::ERR_CONNECTION_REFUSED")
 	w.Excuse("net::ERR_INCOMPLETE_CHUNKED_ENCODING")
 	w.Excuse("net::ERR_CONNECTION_RESET")
-	w.Until(`((d) => { d.open = true; return d.querySelector("summary").textContent === "Filter"; })(document.querySelectorAll(".other")[1])`)
-	w.Until(`((e) => { e.focus(); return e === document.activeElement; })(document.querySelector('.other input[name="page"]'))`)
+	w.filter()
 	w.Press("/p/1")
 	weir.kill()
 	w.Until(`document.querySelector("#live").dataset.state === "stale"`)
@@ -474,11 +475,17 @@ func (w *watched) members() {
 	w.open()
 }
 
-// only shows a group by its name, and steps of two minutes, as the controls of the page have them.
-func (w *watched) only(page string) {
+// filter opens the filter and gives the focus to its field.
+func (w *watched) filter() {
 	w.t.Helper()
 	w.Until(`((d) => { d.open = true; return d.querySelector("summary").textContent === "Filter"; })(document.querySelectorAll(".other")[1])`)
 	w.Until(`((e) => { e.focus(); return e === document.activeElement; })(document.querySelector('.other input[name="page"]'))`)
+}
+
+// only shows a group by its name, and steps of two minutes, as the controls of the page have them.
+func (w *watched) only(page string) {
+	w.t.Helper()
+	w.filter()
 	w.Press(page + "\r")
 	w.shows("#hits .total strong", w.hits[page])
 	if by := w.Text(`new URLSearchParams(location.search).get("by.page")`); by != page {
