@@ -179,7 +179,7 @@ func TestFixedMembers(t *testing.T) {
 		return p
 	}
 	before := s.produced("clicks", 1000, "--seed", "4")
-	check().exits(0).prints(`^✓ ledger     job clicks: 1000 records wait to be counted; no process has counted any into this database yet`)
+	check().exits(0).prints(`^✓ ledger     job clicks: not counted yet: 1000 records; no process has counted any into this database yet`)
 	run := func(member string) *process { return s.weir("run", "--kafka.member", member) }
 	members := []*process{run("0/3"), run("1/3"), run("2/3")}
 	for _, p := range members {

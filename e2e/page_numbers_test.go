@@ -53,9 +53,11 @@ func TestPageNumbers(t *testing.T) {
 	is("bars of numbers below 1", with("tiles.js", `const t = new of.Top(page);
 		t.show({ measure: "least", from: at(0), columns: ["src"], of: 3, groups: [{ group: ["a"], value: 0.4, error: 0 }, { group: ["b"], value: 0.1, error: 0 }, { group: ["c"], value: null, error: 0 }] });
 		return [...t.rows.values()].map((row) => [row.bar.style.getPropertyValue("--share"), row.value.textContent, row.margin.textContent].join(" ")).join("|")`), "1 0.4 exact|0.25 0.1 exact|0 – ")
-	is("an audit with mismatches", with("tiles.js", `const t = new of.Health(page);
-		t.show({ now: at(9), audit: { at: at(5), mismatches: 2, found: [] }, jobs: [] });
-		return t.body.querySelector(".audit").textContent`), "Audit: 2 mismatches at 00:05:00.")
+	is("audits with mismatches", with("tiles.js", `const t = new of.Health(page);
+		return [1, 2].map((mismatches) => {
+			t.show({ now: at(9), audit: { at: at(5), mismatches, found: [] }, jobs: [] });
+			return t.body.querySelector(".audit").textContent;
+		}).join(" ")`), "Audit: 1 mismatch at 00:05:00. Audit: 2 mismatches at 00:05:00.")
 	is("a group of two columns", with("tiles.js", `const t = new of.Top(page);
 		for (const column of page.job.by) t.show({ measure: "hits", from: at(0), columns: [column], of: 1, groups: [{ group: ["a"], value: 1, error: 0 }] });
 		t.list.querySelector("button").click();

@@ -226,7 +226,7 @@ func TestStoppedWhileProducing(t *testing.T) {
 	s.clicks()
 	s.create("clicks", 4)
 	clicks := s.minutes(4, 3)
-	s.weir("check").exits(0).prints(fmt.Sprintf("^✓ ledger     job clicks: %d records wait to be counted; no process is in consumer group %s.clicks", clicks, s.name))
+	s.weir("check").exits(0).prints(fmt.Sprintf("^✓ ledger     job clicks: not counted yet: %d records; no process is in consumer group %s.clicks", clicks, s.name))
 	s.untilEnd()
 	s.weir("verify").exits(0).prints("^clicks: everything adds up: .*; 0 records not counted yet")
 	s.click(2, time.Now())
@@ -234,7 +234,7 @@ func TestStoppedWhileProducing(t *testing.T) {
 	idle(func() { verify.exits(1) }) // it watches for as long as a hand-over of partitions may take
 	verify.prints(`^clicks: 1 records of partition 2 are not counted by this database: nothing of them was flushed for \d+s; no process is in consumer group ` + s.name + ".clicks: start weir run")
 	verify.says("^clicks: records wait to be counted; waiting up to ")
-	s.weir("verify", "--stopped").exits(0).prints("^clicks: everything adds up: .*; 1 records not counted yet")
+	s.weir("verify", "--stopped").exits(0).prints("^clicks: everything adds up: .*; 1 record not counted yet")
 	s.weir("check").exits(0)
 	s.untilEnd()
 	s.audited()

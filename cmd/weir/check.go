@@ -16,6 +16,7 @@ import (
 	"weir/audit"
 	"weir/ingest"
 	"weir/internal/config"
+	"weir/internal/spelling"
 	"weir/jobs"
 	"weir/sinks/clickhouse"
 	"weir/window"
@@ -60,7 +61,7 @@ func checkCommand() *cobra.Command {
 				}
 				return k.print(c.OutOrStdout(), output)
 			}
-			k.add(finding{Tier: "config", Subject: "syntax and meaning", Result: "ok", Detail: fmt.Sprintf("%d jobs", len(cfg.Jobs))})
+			k.add(finding{Tier: "config", Subject: "syntax and meaning", Result: "ok", Detail: spelling.Count(len(cfg.Jobs), "job")})
 			for _, w := range origins.Warnings {
 				k.add(finding{"config", w.Origin.Where(), "warning", w.Detail(), 0})
 			}
@@ -223,7 +224,7 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
 		k.add(finding{"kafka", subject, "warning", fmt.Sprintf("no broker is in kafka.rack %q, so partitions are read from their leaders; "+
 			"the brokers' racks (broker.rack) are %q", rack, t.Racks), 0})
 	}
-	k.add(finding{Tier: "kafka", Subject: subject, Result: "ok", Detail: fmt.Sprintf("%d partitions", t.Partitions)})
+	k.add(finding{Tier: "kafka", Subject: subject, Result: "ok", Detail: spelling.Count(t.Partitions, "partition")})
 	k.readers(ctx, cfg, j, src)
 	k.transactions(ctx, cfg, j, src)
 	if k.samples > 0 {
@@ -257,7 +258,7 @@ func (k *checker) readers(ctx context.Context, cfg *config.Config, j *config.Job
 	case found.Odd != "":
 		k.add(finding{"kafka", in, "warning", found.Odd, 0})
 	default:
-		k.add(finding{Tier: "kafka", Subject: in, Result: "ok", Detail: fmt.Sprintf("%d members", found.Members)})
+		k.add(finding{Tier: "kafka", Subject: in, Result: "ok", Detail: spelling.Count(found.Members, "member")})
 	}
 }
 
@@ -447,7 +448,7 @@ func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sin
 	case u == nil:
 		k.result("ledger", subject, "every partition with waiting records is counted into this database", nil, 0)
 	case why != "":
-		k.result("ledger", subject, fmt.Sprintf("%d records wait to be counted; %s", u.Records, why), nil, 0)
+		k.result("ledger", subject, fmt.Sprintf("not counted yet: %s; %s", spelling.Count(u.Records, "record"), why), nil, 0)
 	case fixed > 0 && !after.Moved(before):
 		k.add(finding{"ledger", subject, "warning", fmt.Sprintf("%v, nor of any other partition: perhaps no member runs; %s", u, remedyOfUncounted(ctx, cfg, j, src, sink, u)), 0})
 	default:

@@ -15,6 +15,7 @@ import (
 	"weir/event"
 	"weir/gen"
 	"weir/internal/config"
+	"weir/internal/spelling"
 )
 
 func genCommand() *cobra.Command {
@@ -129,7 +130,7 @@ func (o *generation) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%d events produced to %s\n", n, o.topic)
+	fmt.Fprintf(out, "%s produced to %s\n", spelling.Count(n, "event"), o.topic)
 	if o.truth != "" {
 		return writeTruth(o.truth, p.truth)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/spelling"
 	"weir/sinks/clickhouse"
 )
 
@@ -50,7 +51,7 @@ each statement in weir_schema.`,
 				return err
 			}
 			if !dry {
-				fmt.Fprintf(c.ErrOrStderr(), "%d statements applied to %s in %s\n", len(steps), cfg.ClickHouse.Database, cfg.ClickHouse.Where())
+				fmt.Fprintf(c.ErrOrStderr(), "%s applied to %s in %s\n", spelling.Count(len(steps), "statement"), cfg.ClickHouse.Database, cfg.ClickHouse.Where())
 				for _, j := range js {
 					sink, err := client.Job(c.Context(), j)
 					if err != nil {

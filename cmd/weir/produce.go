@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/config"
+	"weir/internal/spelling"
 )
 
 // lineMost is the longest line that becomes a record: the brokers' default
@@ -45,7 +46,7 @@ It is for trying weir with your own events: it supports no accounts and no TLS.`
 			p := &producer{brokers: brokers, topic: topic, codec: codec, log: newLog(c.ErrOrStderr(), config.Log{Level: "info", Format: "auto"})}
 			n, err := p.lines(c.Context(), c.InOrStdin())
 			if n > 0 || err == nil {
-				fmt.Fprintf(c.ErrOrStderr(), "%d records produced to %s\n", n, topic)
+				fmt.Fprintf(c.ErrOrStderr(), "%s produced to %s\n", spelling.Count(n, "record"), topic)
 			}
 			return err
 		},

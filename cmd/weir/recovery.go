@@ -11,6 +11,7 @@ import (
 	"weir/audit"
 	"weir/ingest"
 	"weir/internal/config"
+	"weir/internal/spelling"
 )
 
 // A recovery is what came of the death of a worker.
@@ -26,7 +27,7 @@ func (r recovery) String() string {
 	text := fmt.Sprintf("process %d died of signal %d at %s: no answer for %s, caught up after %s; the audit of log, ledger and rows says: %d lost, %d doubled",
 		r.pid, int(r.signal), r.at.Format("15:04:05"), seconds(r.back), seconds(r.caught), r.lost, r.doubled)
 	if r.mismatches > 0 {
-		text += fmt.Sprintf(", %d mismatches: see weir verify", r.mismatches)
+		text += ", " + spelling.Count(r.mismatches, "mismatch") + ": see weir verify"
 	}
 	return text
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"weir/internal/config"
+	"weir/internal/spelling"
 	"weir/window"
 )
 
@@ -153,7 +154,7 @@ func (s screen) facts(b *board, j *boardJob, now time.Time) []string {
 		flush = ago(now.Sub(*j.health.LastFlush)) + " ago"
 	}
 	if b.audit != nil {
-		audited = fmt.Sprintf("audit %d mismatches at %s", b.audit.Mismatches, b.audit.At.UTC().Format("15:04"))
+		audited = fmt.Sprintf("audit %s at %s", spelling.Count(b.audit.Mismatches, "mismatch"), b.audit.At.UTC().Format("15:04"))
 		if b.audit.Mismatches > 0 {
 			audited = s.style(red, audited)
 		}

@@ -21,6 +21,7 @@ import (
 	"weir/internal/config"
 	"weir/internal/local"
 	"weir/internal/outage"
+	"weir/internal/spelling"
 	"weir/sinks/clickhouse"
 	"weir/window"
 )
@@ -366,6 +367,6 @@ func (u *up) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.step("tables", "database %s, %d statements applied", u.cfg.ClickHouse.Database, len(steps))
+	u.step("tables", "database %s, %s applied", u.cfg.ClickHouse.Database, spelling.Count(len(steps), "statement"))
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"weir/event"
 	"weir/ingest"
 	"weir/internal/config"
+	"weir/internal/spelling"
 	"weir/jobs"
 	"weir/sinks/clickhouse"
 	"weir/window"
@@ -52,7 +54,7 @@ does. Use --stopped while weir run is stopped on purpose and records may wait.`,
 				}
 			}
 			if v.mismatches > 0 {
-				return &exit{exitFailed, fmt.Errorf("%d mismatches", v.mismatches), ""}
+				return &exit{exitFailed, errors.New(spelling.Count(v.mismatches, "mismatch")), ""}
 			}
 			return nil
 		},
@@ -198,15 +200,15 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 		}
 	}
 	looked := sums.Looked()
+	size := spelling.Count(looked.Lines, "ledger line") + ", " + spelling.Count(looked.Chunks, "chunk") + ", " + spelling.Count(looked.Windows, "window")
 	if n := v.mismatches - before; n == 0 {
 		verdict := "everything adds up"
 		if notes > 0 {
-			verdict = fmt.Sprintf("everything adds up, except for the %d notes above", notes)
+			verdict = fmt.Sprintf("everything adds up, except for the %s above", spelling.Count(notes, "note"))
 		}
-		fmt.Fprintf(v.out, "%s: %s: %d ledger lines, %d chunks, %d windows; %d records not counted yet\n",
-			j.Name, verdict, looked.Lines, looked.Chunks, looked.Windows, lag)
+		fmt.Fprintf(v.out, "%s: %s: %s; %s not counted yet\n", j.Name, verdict, size, spelling.Count(lag, "record"))
 	} else {
-		fmt.Fprintf(v.out, "%s: %d mismatches in %d ledger lines, %d chunks, %d windows\n", j.Name, n, looked.Lines, looked.Chunks, looked.Windows)
+		fmt.Fprintf(v.out, "%s: %s in %s\n", j.Name, spelling.Count(n, "mismatch"), size)
 		todo.print(v.out, v.cfg.Kafka.Brokers, group(v.cfg, j), j.Topic, log, sums.Current)
 	}
 	return nil

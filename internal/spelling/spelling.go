@@ -1,4 +1,5 @@
-// Package spelling guesses what a misspelt name was meant to be.
+// Package spelling guesses what a misspelt name was meant to be, and gives a noun the ending
+// that its number asks for.
 package spelling
 
 import "strings"

@@ -24,3 +24,14 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestCount(t *testing.T) {
+	for want, got := range map[string]string{
+		"1 job": Count(1, "job"), "0 jobs": Count(0, "job"), "12 jobs": Count(int64(12), "job"),
+		"1 mismatch": Count(1, "mismatch"), "2 mismatches": Count(uint64(2), "mismatch"),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"weir/internal/spelling"
 )
 
 // stuck is how long the flush loop of a running job may make no step before
@@ -54,6 +56,6 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	}
 	fmt.Fprintln(w, "ok")
 	if a := s.audit(); a.Mismatches > 0 {
-		fmt.Fprintf(w, "but the audit of %s found %d mismatches: see /api/v1/status, or run weir verify\n", a.At.UTC().Format(time.RFC3339), a.Mismatches)
+		fmt.Fprintf(w, "but the audit of %s found %s: see /api/v1/status, or run weir verify\n", a.At.UTC().Format(time.RFC3339), spelling.Count(a.Mismatches, "mismatch"))
 	}
 }

@@ -588,7 +588,7 @@ export class Worker extends Tile {
 // audited says what the last audit found.
 function audited(audit) {
   if (!audit) return "No scheduled audit yet: the first begins soon after the start, if there is an audit.interval.";
-  if (audit.mismatches) return `Audit: ${number(audit.mismatches)} mismatches at ${clock(audit.at, true)}.`;
+  if (audit.mismatches) return `Audit: ${number(audit.mismatches)} mismatch${audit.mismatches === 1 ? "" : "es"} at ${clock(audit.at, true)}.`;
   return `Audit: 0 mismatches at ${clock(audit.at, true)}. Nothing is lost and nothing is doubled.`;
 }
 
