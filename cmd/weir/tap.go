@@ -179,6 +179,11 @@ func (t *tap) run(ctx context.Context, cfg *config.Config) error {
 	if err := kafkaService(cfg.Kafka.Brokers, cfg.Kafka.TLS.Enabled).reach(ctx, log, time.Duration(cfg.Kafka.ConnectTimeout), src.Ping); err != nil {
 		return err
 	}
+	if t.untilEnd { // Spans waits for a topic that is not there
+		if found, err := src.Describe(ctx); err == nil && !found.Exists {
+			return &exit{exitFailed, fmt.Errorf("topic %s does not exist, so that it has no end", t.job.Topic), "create it, or leave out --until and weir tap waits for it"}
+		}
+	}
 	logs, err := src.Spans(ctx)
 	if err != nil {
 		return err

@@ -178,6 +178,22 @@ func TestTap(t *testing.T) {
 	}
 }
 
+// TestTapOfNoTopic: with --until end, weir tap fails where there is no topic. It waited for one.
+func TestTapOfNoTopic(t *testing.T) {
+	s := newTapStage(t)
+	text, err := os.ReadFile(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.file, bytes.ReplaceAll(text, []byte("topic: plays"), []byte("topic: palys")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, notes := s.tap(exitFailed, "--job", "plain", "--from", "beginning", "--until", "end")
+	if want := "topic palys does not exist, so that it has no end"; !strings.Contains(notes, want) {
+		t.Errorf("got %s, want %s", notes, want)
+	}
+}
+
 // TestTapFollows: without --until, weir tap prints what is written after its start, and
 // ends with its context as fine.
 func TestTapFollows(t *testing.T) {
