@@ -237,6 +237,13 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 			step(v.name, v.sql)
 		}
 	}
+	for _, l := range layouts { // again: until its view was replaced, a process with the old list may have noted what it had made
+		for _, v := range l.levels {
+			if anew[v.table] {
+				step(v.table+progressed, c.forgetProgress("done = 0", progress[v.table]))
+			}
+		}
+	}
 	if entries != nil { // last: no process counts a measure before the views show it, see Sink.note
 		step("weir_jobs", c.enter(entries))
 	}

@@ -832,3 +832,42 @@ func TestRollupRemovedBehind(t *testing.T) {
 	roll(t, s, true)
 	exact(t, s, "1h is back, and made")
 }
+
+// TestRollupBesideOldList: a process that began with another list of rollups goes on. What it has made of other
+// rows than the views go by is not noted as done.
+func TestRollupBesideOldList(t *testing.T) {
+	c := open(t)
+	j := actives()
+	all := []Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}}
+	level := func(s *Sink, i int) {
+		t.Helper()
+		s.memos[i].due = time.Time{}
+		if err := s.rollup(t.Context(), i, time.Now(), true, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.Rollups = all
+	before := unaudited(t, c, j)
+	f := &tap{op: operator(t, j.Spec, 0)}
+	write(t, before, f.flow(t, 60))
+	roll(t, before, true)
+	j.Rollups = []Rollup{all[0], all[2]}
+	less := unaudited(t, c, j)
+	write(t, before, f.flow(t, 60))
+	level(before, 0)
+	level(before, 1)
+	write(t, less, f.flow(t, 60))
+	level(less, 0)
+	level(before, 2) // of 1h, which lacks the last events
+	exact(t, less, "1h is removed, and a process that has it rolls up")
+	roll(t, less, true)
+	exact(t, less, "1h is removed, and 1d made")
+
+	j.Rollups = all
+	more := unaudited(t, c, j)
+	write(t, more, f.flow(t, 60))
+	roll(t, less, true) // of 1m: 1h has nothing yet
+	exact(t, more, "1h is back, and a process without it rolls up")
+	roll(t, more, true)
+	exact(t, more, "1h is back, and made")
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -196,8 +197,10 @@ func (s *Sink) statements(ctx context.Context, d levelData) rounds.Statements {
 // the write of this process that is under way.
 //
 // Where the view shows a measure that this process does not count, another process may count it, and the
-// windows that this one has made may lack its values. So nothing is noted as done then: the view goes on
-// reading rows, and the other process makes these windows too.
+// windows that this one has made may lack its values. Where the view goes by another list of rollups, its
+// rollup may be made from other rows than that of this process, and what is done of these says nothing
+// about those. So nothing is noted as done then: the view goes on reading rows, and another process makes
+// these windows too.
 func (s *Sink) note(ctx context.Context, what string, d levelData, opened, done uint64, complete event.Time) error {
 	s.noting.Lock()
 	defer s.noting.Unlock()
@@ -211,12 +214,31 @@ func (s *Sink) note(ctx context.Context, what string, d levelData, opened, done 
 		for _, c := range d.shown() {
 			made = append(made, text(c.name))
 		}
-		has = fmt.Sprintf("if((SELECT count() FROM system.columns WHERE database = %s AND table = %s AND name NOT IN (%s)) = 0 OR (SELECT max(version) FROM %s WHERE job = %s) > %d, %d, 0)",
-			text(s.client.cfg.Database), text(d.v.view), strings.Join(made, ", "), s.client.name("weir_jobs"), text(s.layout.Spec.Job), s.layout.Spec.Version, done)
+		of := func(key string) string {
+			return "database = " + text(s.client.cfg.Database) + " AND " + key + " = " + text(d.v.view)
+		}
+		has = fmt.Sprintf("if((SELECT count() FROM system.columns WHERE %s AND name NOT IN (%s)) = 0 AND (SELECT count() FROM system.tables WHERE %s AND NOT (%s)) = 0 OR (SELECT max(version) FROM %s WHERE job = %s) > %d, %d, 0)",
+			of("table"), strings.Join(made, ", "), of("name"), d.sameSource("create_table_query"), s.client.name("weir_jobs"), text(s.layout.Spec.Job), s.layout.Spec.Version, done)
 	}
 	sql := fmt.Sprintf("INSERT INTO %s (job, version, rollup, opened, done, complete_until) SELECT %s, %d, %d, %d, %s, fromUnixTimestamp64Milli(toInt64(%d), 'UTC')",
 		d.Rollups(), text(s.layout.Spec.Job), s.layout.Spec.Version, d.v.seconds, opened, has, complete)
 	return s.client.execOn(ctx, on, what, sql, queryTimeout)
+}
+
+// sameSource returns a condition for the text of a view: its rollup is made from the rows that the
+// level is made from. It reads the level's source, and no rollup that is not in the list.
+func (d levelData) sameSource(view string) string {
+	rollup := func(v *level) string { return text(strings.TrimPrefix(v.table, d.l.base)) }
+	read := "extractAll(" + view + ", " + text(`\b`+regexp.QuoteMeta(d.l.base)+`(_[0-9]+[dhms]_rollup)`) + ")"
+	var known []string
+	for i := range d.i + 1 {
+		known = append(known, rollup(&d.l.levels[i]))
+	}
+	same := "hasAll([" + strings.Join(known, ", ") + "], " + read + ")"
+	if d.before != nil {
+		same += " AND has(" + read + ", " + rollup(d.before) + ")"
+	}
+	return same
 }
 
 // makeAnew makes windows of a level anew, some with each statement. rows has the number
