@@ -185,14 +185,18 @@ func (j auditJob) GroupText() string {
 
 // Levels returns the rollups, each with what it is made from.
 func (j auditJob) Levels() []comparison {
+	done := func(seconds int64) string {
+		return fmt.Sprintf("(SELECT max(done) FROM %s WHERE job = %s AND version = %d AND rollup = %d)", j.reads("weir_rollups"), text(j.r.job), j.r.version, seconds)
+	}
 	var all []comparison
 	for i := range j.levels {
 		k := comparison{auditJob: j, at: i, Settled: fmt.Sprintf("now() - %d", int(quiet.Seconds())), ago: func(s int64) string { return fmt.Sprintf("now() - %d", s) }}
-		k.Done = fmt.Sprintf("(SELECT max(done) FROM %s WHERE job = %s AND version = %d AND rollup = %d)", j.reads("weir_rollups"), text(j.r.job), j.r.version, k.Seconds())
+		k.Done = done(k.Seconds())
 		k.Within = "1"
 		if i > 0 { // only windows that state rows can still have
 			k.Within = fmt.Sprintf("window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - %d, %d) * %d, 'UTC')", j.Horizon(), k.Seconds(), k.Seconds())
 			k.Begun = j.begun(i)
+			k.Lacking = k.lacking(done)
 		}
 		all = append(all, k)
 	}
@@ -207,6 +211,19 @@ func (j auditJob) begun(at int) string {
 		j.c.name("weir_schema"), text(below), text(below+" ttl"), text(j.levels[at].table+progressed))
 }
 
+// lacking returns a query for the windows of which the rows that the level is made from may lack
+// some themselves: those in the live tail of the level below. done returns the round up to which
+// the rollup of that length is done.
+func (k comparison) lacking(done func(seconds int64) string) string {
+	var tails []string
+	for i := range k.at {
+		below := k
+		below.at = i
+		tails = append(tails, fmt.Sprintf("SELECT %s FROM %s WHERE %s AND %s >= %s", k.Start(), below.Source(), k.Within, below.Stamp(), done(below.Seconds())))
+	}
+	return strings.Join(tails, " UNION ALL ")
+}
+
 // A comparison is what the templates see of a rollup that is compared with the rows
 // that it is made from, in some windows.
 type comparison struct {
@@ -216,6 +233,7 @@ type comparison struct {
 	Settled string               // SQL expression: rows written later are not judged
 	Done    string               // SQL expression: the rollup has the rows of all rounds before this one
 	Begun   string               // SQL expression: windows that were last made before this were not made from the source as it is, or it may have lost rows by an earlier keep; empty: neither
+	Lacking string               // SQL query: windows of which the rows may lack some that the rollup has, if it was made from others; empty: none
 	ago     func(s int64) string // SQL expression for the time s seconds ago
 }
 
@@ -407,9 +425,10 @@ func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, to
 	job.raised = at(raised)
 	d.settled = now - int64(s.quiet.Seconds())
 	d.horizon = max(now-int64(job.Horizon()), raised)
+	rounds := func(seconds int64) string { return fmt.Sprint(done[seconds]) }
 	var spans []comparison
 	for i := range job.levels {
-		k := comparison{auditJob: job, at: i, Settled: at(d.settled), Done: fmt.Sprint(done[job.levels[i].seconds]), ago: func(s int64) string { return at(now - s) }}
+		k := comparison{auditJob: job, at: i, Settled: at(d.settled), Done: rounds(job.levels[i].seconds), ago: func(s int64) string { return at(now - s) }}
 		if i > 0 {
 			k.Begun = job.begun(i)
 		}
@@ -429,6 +448,9 @@ func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, to
 			first, last := event.Time(start)*1000, event.Time(end)*1000
 			within := i == 0 || a.Scope.From > 0 || len(days) > 0 && start < days[len(days)-1]+86400 && end > days[0]
 			if within && (a.Scope.Until == 0 || first < a.Scope.Until) && last > a.Scope.From {
+				if i > 0 {
+					k.Lacking = k.lacking(rounds)
+				}
 				if k.layout = job.layout; last <= a.Scope.Measures {
 					k.layout = nil
 				}

@@ -834,7 +834,8 @@ func TestRollupRemovedBehind(t *testing.T) {
 }
 
 // TestRollupBesideOldList: a process that began with another list of rollups goes on. What it has made of other
-// rows than the views go by is not noted as done.
+// rows than the views go by is not noted as done, and what it has made of rows that the level below is to get
+// yet is no damage.
 func TestRollupBesideOldList(t *testing.T) {
 	c := open(t)
 	j := actives()
@@ -868,6 +869,23 @@ func TestRollupBesideOldList(t *testing.T) {
 	write(t, more, f.flow(t, 60))
 	roll(t, less, true) // of 1m: 1h has nothing yet
 	exact(t, more, "1h is back, and a process without it rolls up")
+	more.quiet = -time.Hour
+	for _, f := range within(t, more, audit.Scope{From: 1}) {
+		t.Errorf("1h is back, and not made: %+v", f)
+	}
+	if got := read(t, c, "SELECT kind, detail FROM "+c.name("weir_audit")); len(got) > 0 {
+		t.Errorf("1h is back, and not made: weir_audit has %q", got)
+	}
 	roll(t, more, true)
 	exact(t, more, "1h is back, and made")
+	run(t, c, "TRUNCATE TABLE "+c.name("clicks_1h_rollup"))
+	lost := 0
+	for _, f := range within(t, more, audit.Scope{From: 1}) {
+		if f.Kind == audit.Lost && f.Length == 86_400_000 {
+			lost++
+		}
+	}
+	if lost == 0 {
+		t.Error("the rows of 1h are gone, and no window of 1d says so")
+	}
 }

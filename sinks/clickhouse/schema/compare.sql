@@ -1,6 +1,6 @@
 {{- /* Compares a rollup with the rows that it is made from, by window and group.
 rolled and held are their numbers of events. whole: none of the rows can have expired, or
-is being written, and the rollup was made of them. ahead: how far this server's clock is behind their times, in seconds.
+is being written, and the rollup was made of them, of which none is yet to come. ahead: how far this server's clock is behind their times, in seconds.
 due: the rollup should have all of them by now. With measures, odd has those that
 differ: the measure's index, the lesser and the greater of the rollup's two numbers (its
 finished number and that of its state), and the number by the rows. States that may
@@ -12,7 +12,7 @@ SELECT
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
     {{if .First}}max(_n.made) > {{.Horizon}}{{else}}window_start > {{.SourceKept}}{{with .Begun}} AND max(_n.made) >= {{.}}{{end}}{{end}} AS kept,
-    kept AND max(_n.touched) <= {{.Settled}} AS whole,
+    kept AND max(_n.touched) <= {{.Settled}}{{with .Lacking}} AND window_start NOT IN ({{.}}){{end}} AS whole,
     if(kept, {{.Ahead "max(_n.touched)"}}, 0) AS ahead,
     max(_n.stamp) < {{.Done}} AND window_start > {{.Kept}} AS due
 {{- if .Measures}},

@@ -2444,7 +2444,7 @@ FROM
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
     window_start > toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1m_rollup', 'clicks_1m_rollup ttl', 'clicks_1h_rollup progress')) AS kept,
-    kept AND max(_n.touched) <= now() - 10 AS whole,
+    kept AND max(_n.touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`clicks_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60)) AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) AND window_start > toDateTime(0, 'UTC') AS due
 FROM
@@ -2478,7 +2478,7 @@ FROM
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
     window_start > toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1h_rollup', 'clicks_1h_rollup ttl', 'clicks_1d_rollup progress')) AS kept,
-    kept AND max(_n.touched) <= now() - 10 AS whole,
+    kept AND max(_n.touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC') AND rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600)) AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400) AND window_start > toDateTime(0, 'UTC') AS due
 FROM
@@ -2580,7 +2580,7 @@ FROM
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
     window_start > now() - 2505600 AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('locations_v3_1m_rollup', 'locations_v3_1m_rollup ttl', 'locations_v3_1h_rollup progress')) AS kept,
-    kept AND max(_n.touched) <= now() - 10 AS whole,
+    kept AND max(_n.touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`locations_v3_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60)) AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600) AND window_start > toDateTime(0, 'UTC') AS due
 FROM
@@ -2682,7 +2682,7 @@ FROM
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
     window_start > toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('total_5m_rollup', 'total_5m_rollup ttl', 'total_1h_rollup progress')) AS kept,
-    kept AND max(_n.touched) <= now() - 10 AS whole,
+    kept AND max(_n.touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`total_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300)) AS whole,
     if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600) AND window_start > toDateTime(0, 'UTC') AS due
 FROM
