@@ -156,7 +156,7 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 	}
 	tables := common()
 	progress := map[string]string{} // of the table of a rollup, the condition for its rows in weir_rollups
-	anew := map[string]bool{}       // of the table of a rollup, whether it is made from other rows than before
+	anew := map[string]bool{}       // of the table of a rollup, whether it lacks what the rows that it is made from hold now
 	for _, l := range layouts {
 		if err := inv.meaning(l); err != nil {
 			return nil, err
@@ -164,7 +164,7 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 		tables = append(tables, l.tables()...)
 		for i, v := range l.levels {
 			progress[v.table] = fmt.Sprintf("%s AND rollup = %d", l.where(), v.seconds)
-			anew[v.table] = inv.otherSource(l, i)
+			anew[v.table] = inv.otherSource(l, i) || inv.comesBack(l, i)
 		}
 	}
 	for _, t := range tables {
@@ -180,7 +180,8 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 			step(t.name, t.create(c))
 			continue
 		}
-		// Done is a round up to which the rollup has the rows that it is made from. It says nothing about other rows.
+		// Done is a round up to which the rollup has the rows that it is made from. It says nothing about other rows,
+		// nor about a measure that was left out.
 		if anew[t.name] {
 			step(t.name+progressed, c.forgetProgress("done = 0", progress[t.name]))
 		}
@@ -278,6 +279,21 @@ func (inv *inventory) otherSource(l *layout, i int) bool {
 		}
 	}
 	return was != now
+}
+
+// comesBack reports whether a measure of the job was counted before and is not in the view of a level.
+// While it was away, windows were made without what the rows hold of it.
+func (inv *inventory) comesBack(l *layout, i int) bool {
+	shown := inv.columns[l.levels[i].view]
+	if len(shown) == 0 || inv.newest(l) > l.Spec.Version {
+		return false
+	}
+	for m := range l.counted {
+		if inv.registered(l, m.Name) != nil && !slices.ContainsFunc(m.viewed(), func(c column) bool { _, there := shown[c.name]; return there }) {
+			return true
+		}
+	}
+	return false
 }
 
 // wanted returns the views as they should be. It leaves out the views of a job whose

@@ -889,3 +889,34 @@ func TestRollupBesideOldList(t *testing.T) {
 		t.Error("the rows of 1h are gone, and no window of 1d says so")
 	}
 }
+
+// TestMeasureComesBack: windows that were made while a measure was left out get what the rows hold of it
+// when it comes back.
+func TestMeasureComesBack(t *testing.T) {
+	less, more := actives(), actives()
+	more.Spec.Measures = append(more.Spec.Measures, window.Measure{Name: "ids", Kind: window.HLL, Path: "id"})
+	c := open(t)
+	s := unaudited(t, c, more)
+	op := operator(t, more.Spec, 0)
+	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon, "/", 1, "b"))
+	write(t, s, op.Take())
+	roll(t, unaudited(t, c, less), true)
+	s = unaudited(t, c, more)
+	same := func(when string) {
+		t.Helper()
+		views := "SELECT hits, ids FROM " + c.name("clicks_1m") + " UNION ALL SELECT hits, ids FROM " + c.name("clicks_1h")
+		if got := strings.Join(read(t, c, views), " "); got != "(2,2) (2,2)" {
+			t.Errorf("%s: hits and ids are %s", when, got)
+		}
+		s.quiet = -time.Hour
+		for _, f := range within(t, s, audit.Scope{From: 1}) {
+			t.Errorf("%s: %+v", when, f)
+		}
+	}
+	same("ids is back")
+	roll(t, s, true)
+	same("ids is back, and windows are made")
+	if steps, err := c.Migrate(t.Context(), []Job{more}, Migration{}); err != nil || len(steps) > 0 {
+		t.Errorf("a second migration: %v %v", steps, err)
+	}
+}
