@@ -108,7 +108,9 @@ func TestRetention(t *testing.T) {
 			period("day", "2025-10-25", "2025-10-27", "Asia/Kolkata")
 			over(autumn+1000, autumn+86401, 7200)
 			over(autumn, autumn+900*64, 900)
-			over(autumn-900_000, autumn-90_000, 86400) // empty
+			over(autumn-900_000, autumn-90_000, 86400)        // empty
+			period("year", "1970-01-01", "2026-01-01", "UTC") // all years that have times
+			period("quarter", "2025-04-01", "2026-01-01", "America/St_Johns")
 		})
 	}
 }
@@ -356,7 +358,7 @@ func TestIdsRefuse(t *testing.T) {
 	for ask, want := range map[string]string{
 		"clicks_retention(measure='users', from='2026-01-01', to='2026-01-02', unit='day', zone='UTC')":               "measure has to be one that holds ids, a set or a bitmap: people or active of job clicks",
 		"clicks_retention(" + people + "from='2026-01-01', to='2026-03-07', unit='day', zone='UTC')":                  "more than 64 periods: make the range shorter or the periods longer",
-		"clicks_retention_total(" + people + "from='2026-01-01', to='2026-03-07', unit='hours', zone='UTC')":          "hours",
+		"clicks_retention_total(" + people + "from='2026-01-01', to='2026-03-07', unit='hours', zone='UTC')":          "unit has to be one of day, week, month, quarter, year",
 		"clicks_retention_over(" + people + "from=now(), to=now(), size=90)":                                          "size has to be a multiple of 60 seconds, the shortest windows of job clicks",
 		"clicks_retention_over(" + people + "from=now() - 86400, to=now(), size=60)":                                  "more than 64 periods",
 		"clicks_sessions(" + people + "from=now(), to=now(), gap=59, every=60)":                                       "gap has to be at least 60 seconds, the shortest windows of job clicks",

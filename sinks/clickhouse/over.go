@@ -52,11 +52,29 @@ const (
 // units are those of a calendar, with the functions that add one to a date.
 var units = [...][2]string{{"day", "addDays"}, {"week", "addWeeks"}, {"month", "addMonths"}, {"quarter", "addQuarters"}, {"year", "addYears"}}
 
+// wrongUnit is a condition that the unit is none of these. unit is the unit, or a day in place of
+// one that is refused, so that no other error comes first: dateTrunc knows hours, too, and Weeks.
+var (
+	wrongUnit = "{unit:String} NOT IN (" + strings.Join(unitNames(text), ", ") + ")"
+	unit      = "if(" + wrongUnit + ", 'day', {unit:String})"
+)
+
+// unitNames returns the names of the units, as a function writes them.
+func unitNames(write func(string) string) (all []string) {
+	for _, u := range units {
+		all = append(all, write(u[0]))
+	}
+	return all
+}
+
 // period returns the first local date of the period that a moment is in. dateTrunc
 // returns a date for some units and a time for others.
 func period(moment string) string {
-	return "toDate(dateTrunc({unit:String}, toDateTime(" + moment + ", 'UTC'), " + zone + "), " + zone + ")"
+	return "toDate(dateTrunc(" + unit + ", toDateTime(" + moment + ", 'UTC'), " + zone + "), " + zone + ")"
 }
+
+// dated returns the first date of the period that a date is in.
+func dated(date string) string { return "toDate(dateTrunc(" + unit + ", " + date + "))" }
 
 // begins returns the moment at which a local date begins, in seconds since 1970.
 func begins(date string) string { return "toUnixTimestamp(toDateTime(" + date + ", " + zone + "))" }
@@ -107,7 +125,7 @@ func periods() form {
 		start:   "toDateTime(" + begins("_window") + ", 'UTC')",
 		end:     "toDateTime(" + begins(next("_window")) + ", 'UTC')",
 		aligned: begins("_window") + " %% %[1]d = 0 AND " + begins(next("_window")) + " %% %[1]d = 0",
-		checks:  func(l *layout) []check { return calendar() },
+		checks:  func(l *layout) []check { return append(l.calendar(), tooManyDays) },
 	}
 }
 
@@ -126,7 +144,7 @@ func forms() []form {
 			aligned: every + " %% %[1]d = 0 AND " + begins("_window.1") + " %% %[1]d = 0 AND " + begins(next("_window.1")) + " %% %[1]d = 0",
 			checks: func(l *layout) []check {
 				days := "dateDiff('day', {from:Date}, " + next("{from:Date}") + ")"
-				return append(append(calendar(), l.multiples("every")...),
+				return append(append(append(l.calendar(), tooManyDays), l.multiples("every")...),
 					check{fmt.Sprintf(days+" * 86400 / "+every+" > %d", overlapsMost), fmt.Sprintf("more than %d steps in a period: make every greater", overlapsMost)},
 					check{fmt.Sprintf("dateDiff('day', {from:Date}, {to:Date}) * 86400 / "+every+" > %d", windowsMost), fmt.Sprintf("more than %d windows: make the range shorter or every greater", windowsMost)})
 			},
@@ -144,9 +162,29 @@ func (l *layout) multiples(params ...string) (all []check) {
 	return all
 }
 
-func calendar() []check {
-	return []check{{fmt.Sprintf("dateDiff('day', {from:Date}, {to:Date}) > %d", windowsMost), fmt.Sprintf("more than %d days: make the range shorter", windowsMost)}}
+// lastDate is the last one that a range of dates may end with. A period that begins before it
+// ends before 7 February 2106, where ClickHouse's DateTime does.
+const lastDate = "2105-01-01"
+
+// calendar returns checks of a range of local dates. Stored windows that lie in two periods are
+// refused whether there are rows of them or not: else an answer would depend on whether something
+// happened around a midnight.
+func (l *layout) calendar() []check {
+	v := l.levels[0]
+	dates := "arrayMap(i -> {from:Date} + i, range(toUInt64(greatest(0, least({to:Date}, toDate('" + lastDate + "')) - {from:Date}))))"
+	uneven := func(date string) string { return fmt.Sprintf("(%s %% %d != 0)", begins(date), v.seconds) }
+	return []check{
+		{wrongUnit, "unit has to be one of " + strings.Join(unitNames(strings.Clone), ", ")},
+		{"{to:Date} > toDate('" + lastDate + "')", "to has to be " + lastDate + " or earlier"},
+		{
+			"arrayExists(d -> (" + dated("d") + " = d) AND (" + uneven("d") + " OR " + uneven(next("d")) + "), " + dates + ")",
+			fmt.Sprintf("windows of %s of job %s do not divide days of this time zone", span(v.Window), l.Spec.Job),
+		},
+	}
 }
+
+// tooManyDays refuses a range with more days than an answer may have windows.
+var tooManyDays = check{fmt.Sprintf("dateDiff('day', {from:Date}, {to:Date}) > %d", windowsMost), fmt.Sprintf("more than %d days: make the range shorter", windowsMost)}
 
 // overData is what schema/over.sql sees. Its level is the longest.
 type overData struct {
@@ -240,15 +278,12 @@ func (d overData) whole(v levelData, moment string) string {
 
 // Used returns a condition for the rows of a level that are in the answer: no longer
 // window is taken in their place. The shortest windows are taken also if they are in the
-// live tail, and may not lie in two steps.
+// live tail: none of them lies in two steps, which layout.calendar and multiples see to.
 func (d overData) Used(v levelData) string {
 	var all []string
-	if v.First {
-		all = append(all, d.Within("window_start"))
-		all = append(all, fmt.Sprintf("throwIf(NOT %s, %s) = 0", d.inside("window_start", v.Seconds()),
-			text(fmt.Sprintf("windows of %s of job %s do not divide days of this time zone", span(v.v.Window), d.l.Spec.Job))))
-	} else {
-		all = append(all, d.Within("window_start"), d.whole(v, "window_start"))
+	all = append(all, d.Within("window_start"))
+	if !v.First {
+		all = append(all, d.whole(v, "window_start"))
 	}
 	for _, longer := range d.Levels()[v.i+1:] {
 		all = append(all, "NOT "+d.whole(longer, "window_start"))

@@ -178,20 +178,26 @@ func (a *asked) calendar(from, to, unit, zone string) (all [][2]int64) {
 		days = 7
 	case "month":
 		months, days = 1, 0
+	case "quarter":
+		months, days = 3, 0
+	case "year":
+		months, days = 12, 0
 	}
 	// The moment at which a date begins; where it has no midnight, that is later.
 	begins := func(d time.Time) int64 {
-		at := time.Date(d.Year(), d.Month(), d.Day(), 0, 0, 0, 0, where)
-		for at.Day() != d.Day() {
-			at = at.Add(time.Minute)
+		at := d.Add(-24 * time.Hour).In(where)
+		for date := d.Format(time.DateOnly); at.Format(time.DateOnly) < date; {
+			at = at.Add(15 * time.Minute)
 		}
 		return at.Unix()
 	}
 	for d := date(from); d.Before(date(to)); d = d.AddDate(0, 0, 1) {
-		if unit == "week" && d.Weekday() != time.Monday || unit == "month" && d.Day() != 1 {
+		if unit == "week" && d.Weekday() != time.Monday || months > 0 && (d.Day() != 1 || int(d.Month()-1)%months != 0) {
 			continue
 		}
-		all = append(all, [2]int64{begins(d), begins(d.AddDate(0, months, days))})
+		if from, to := begins(d), begins(d.AddDate(0, months, days)); from < to { // else the zone skips the day
+			all = append(all, [2]int64{from, to})
+		}
 	}
 	return all
 }
@@ -259,6 +265,9 @@ func TestOver(t *testing.T) {
 			a.days("2026-04-03", "2026-04-07", "day", "Australia/Lord_Howe", 1800)
 			a.days("2026-03-01", "2026-04-01", "month", "Europe/Berlin", 0)
 			a.days("2024-03-01", "2024-04-01", "day", "UTC", 3600) // empty
+			apia := at("2011-12-29T00:00:00Z")
+			a.count(random(r, 200, apia, apia+3*86400)...) // without the 30th
+			a.days("2011-12-28", "2012-01-02", "day", "Pacific/Apia", 14400)
 		})
 	}
 }
@@ -300,21 +309,51 @@ func TestOverRefuses(t *testing.T) {
 	c := open(t)
 	newAsked(t, c, ofIDs, Rollup{Window: time.Minute})
 	for ask, want := range map[string]string{
-		"clicks_over(from=now(), to=now(), size=90, every=60)":                                      "size has to be a multiple of 60 seconds, the shortest windows of job clicks",
-		"clicks_over(from=now(), to=now(), size=60, every=0)":                                       "every has to be a multiple of 60 seconds",
-		"clicks_over(from=now(), to=now(), size=864000, every=60)":                                  "size is more than 1500 times every: make every greater",
-		"clicks_over_total(from=now() - 864000, to=now(), size=60, every=60)":                       "more than 10000 windows: make the range shorter or every greater",
-		"clicks_calendar(from='1970-01-01', to='2026-01-01', unit='day', zone='UTC')":               "more than 10000 days: make the range shorter",
-		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='days', zone='UTC')":              "days",
-		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='day', zone='Europe/Berlim')":     "Europe/Berlim",
-		"clicks_cumulative(from='2026-01-01', to='2026-01-02', unit='month', zone='UTC', every=60)": "more than 1500 steps in a period: make every greater",
-		"clicks_cumulative(from='2026-01-01', to='2026-01-02', unit='day', zone='UTC', every=61)":   "every has to be a multiple of 60 seconds",
-		"clicks_over(from='2026-01-01 00:00:00', size=60, every=60)":                                "to",
+		"clicks_over(from=now(), to=now(), size=90, every=60)":                                           "size has to be a multiple of 60 seconds, the shortest windows of job clicks",
+		"clicks_over(from=now(), to=now(), size=60, every=0)":                                            "every has to be a multiple of 60 seconds",
+		"clicks_over(from=now(), to=now(), size=864000, every=60)":                                       "size is more than 1500 times every: make every greater",
+		"clicks_over_total(from=now() - 864000, to=now(), size=60, every=60)":                            "more than 10000 windows: make the range shorter or every greater",
+		"clicks_calendar(from='1970-01-01', to='2026-01-01', unit='day', zone='UTC')":                    "more than 10000 days: make the range shorter",
+		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='days', zone='UTC')":                   "unit has to be one of day, week, month, quarter, year",
+		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='hour', zone='UTC')":                   "unit has to be one of day, week, month, quarter, year",
+		"clicks_cumulative(from='2026-01-01', to='2026-01-02', unit='Day', zone='UTC', every=60)":        "unit has to be one of day, week, month, quarter, year",
+		"clicks_retention(measure='people', from='2026-01-01', to='2026-01-02', unit='', zone='UTC')":    "unit has to be one of day, week, month, quarter, year",
+		"clicks_calendar(from='2105-01-01', to='2105-01-02', unit='day', zone='UTC')":                    "to has to be 2105-01-01 or earlier",
+		"clicks_retention(measure='people', from='2105-01-01', to='2105-01-02', unit='day', zone='UTC')": "to has to be 2105-01-01 or earlier",
+		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='day', zone='Europe/Berlim')":          "Europe/Berlim",
+		"clicks_cumulative(from='2026-01-01', to='2026-01-02', unit='month', zone='UTC', every=60)":      "more than 1500 steps in a period: make every greater",
+		"clicks_cumulative(from='2026-01-01', to='2026-01-02', unit='day', zone='UTC', every=61)":        "every has to be a multiple of 60 seconds",
+		"clicks_over(from='2026-01-01 00:00:00', size=60, every=60)":                                     "to",
 	} {
-		err := c.query(t.Context(), "ask", "SELECT hits FROM "+quote(c.cfg.Database)+"."+ask, func(func(...any) error) error { return nil })
+		err := c.query(t.Context(), "ask", "SELECT count() FROM "+quote(c.cfg.Database)+"."+ask, func(func(...any) error) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", ask, err, want)
 		}
+	}
+}
+
+// TestOverUneven: windows that lie in two days of a zone are refused, whether they are rolled up or
+// not, and also where the range begins within one.
+func TestOverUneven(t *testing.T) {
+	c := open(t)
+	a := newAsked(t, c, ofNumbers, Rollup{Window: time.Hour}, Rollup{Window: 24 * time.Hour})
+	midnight := time.Date(2025, 10, 23, 18, 30, 0, 0, time.UTC).Unix() // of the 24th in Kolkata
+	a.count(sighting{midnight + 60, "/0", 1, 100}, sighting{midnight + 7200, "/0", 2, 100})
+	ask := func(params string) {
+		t.Helper()
+		for _, view := range []string{"clicks_calendar(", "clicks_cumulative(every=3600, ", "clicks_retention(measure='people', "} {
+			err := c.query(t.Context(), "ask", "SELECT count() FROM "+quote(c.cfg.Database)+"."+view+params+")", func(func(...any) error) error { return nil })
+			if err == nil || !strings.Contains(err.Error(), "windows of 1h of job clicks do not divide days of this time zone") {
+				t.Errorf("%s%s: %v", view, params, err)
+			}
+		}
+	}
+	for range 2 {
+		ask("from='2025-10-24', to='2025-10-25', unit='day', zone='Asia/Kolkata'") // the window of midnight begins before
+		ask("from='2025-10-23', to='2025-10-24', unit='day', zone='Asia/Kolkata'")
+		ask("from='2025-10-20', to='2025-10-21', unit='week', zone='Asia/Kolkata'")
+		a.days("2025-10-23", "2025-10-26", "day", "Asia/Tokyo", 7200)
+		roll(t, a.Sink, true)
 	}
 }
 

@@ -22,8 +22,8 @@ func triangles() []triangle {
 	first := atLeast(fromTime, size)
 
 	days := periods()
-	days.name = "retention"
-	trunc := "toDate(dateTrunc({unit:String}, {from:Date}))"
+	days.name, days.checks = "retention", func(l *layout) []check { return l.calendar() }
+	trunc := dated("{from:Date}")
 	skip := "(" + trunc + " < {from:Date})" // the period of from begins before it
 	var add []string
 	for _, u := range units {
@@ -32,9 +32,9 @@ func triangles() []triangle {
 	return []triangle{
 		{
 			form:   days,
-			number: "dateDiff({unit:String}, " + trunc + ", " + period("%[1]s") + ") - " + skip,
+			number: "dateDiff(" + unit + ", " + trunc + ", " + period("%[1]s") + ") - " + skip,
 			window: "multiIf(" + strings.Join(add, ", ") + ", " + trunc + ")",
-			count:  "dateDiff({unit:String}, {from:Date} - 1, {to:Date} - 1)",
+			count:  "if({to:Date} > {from:Date}, dateDiff(" + unit + ", " + trunc + ", {to:Date} - 1) + NOT " + skip + ", 0)",
 		},
 		{
 			form:   side,
