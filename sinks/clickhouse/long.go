@@ -237,7 +237,11 @@ func (f form) with(values map[string]string) form {
 
 // moment writes seconds since 1970 so that people can read them, for a parameter of a view. It is
 // a number: a view gets the text of a parameter, which has no zone, and reads it in the server's.
+// ClickHouse takes a text of less than five digits for no number of seconds.
 func moment(seconds int64) string {
+	if seconds < 10_000 {
+		return fmt.Sprintf("'%05d'", seconds)
+	}
 	return "toUnixTimestamp('" + time.Unix(seconds, 0).UTC().Format(time.DateTime) + "', 'UTC')"
 }
 

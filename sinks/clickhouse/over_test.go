@@ -357,6 +357,47 @@ func TestOverUneven(t *testing.T) {
 	}
 }
 
+// TestOverBeginning: questions from the beginning of 1970 on are answered, and so is one about sixty
+// years.
+func TestOverBeginning(t *testing.T) {
+	a := newAsked(t, open(t), ofIDs, Rollup{Window: time.Minute})
+	year := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	a.count(sighting{0, "/0", 1, 100}, sighting{3600, "/1", 1, 100}, sighting{year.Unix(), "/0", 1, 100})
+	q := Question{Measure: "people", From: time.Unix(0, 0), Until: time.Unix(7200, 0), Group: [][]byte{nil}}
+	same := func(what string, got any, err error, want string) {
+		t.Helper()
+		if fmt.Sprint(got) != want || err != nil {
+			t.Errorf("%s: %v, %v, want %s", what, got, err, want)
+		}
+	}
+	steps := q
+	steps.Steps = []string{"people:/0", "people:/1"}
+	funnel, err := a.Funnel(t.Context(), steps)
+	same("funnel", len(funnel), err, "2")
+	if len(funnel) == 2 && funnel[1].Least != 1 {
+		t.Errorf("funnel: %v", funnel)
+	}
+	for _, from := range []int64{0, 60, 3600} {
+		sessions := q
+		sessions.From, sessions.Gap, sessions.Step = time.Unix(from, 0), 10*time.Minute, time.Hour
+		begun, err := a.Sessions(t.Context(), sessions)
+		same("sessions", len(begun), err, map[int64]string{0: "2", 60: "1", 3600: "1"}[from])
+	}
+	ever := q
+	ever.Measure, ever.Until, ever.Long = "hits", year.Add(time.Hour), true
+	told, err := a.Long(t.Context(), ever)
+	if err != nil || len(told) != 1 || told[0].Number != "3" {
+		t.Errorf("hits: %v, %v", told, err)
+	}
+	years := q
+	years.Until, years.Unit, years.Zone, years.Periods = year.Add(time.Hour), "year", "UTC", 60
+	retention, err := a.Retention(t.Context(), years)
+	same("retention", len(retention), err, "3")
+	if len(retention) == 3 && (retention[1].Returned != 1 || !retention[1].Start.Equal(time.Unix(0, 0)) || !retention[1].Later.Equal(year)) {
+		t.Errorf("retention: %v", retention)
+	}
+}
+
 // TestOverAhead: events that are ahead of the server's clock are in no cumulative window that
 // has not begun, and the question about those that have begun is answered.
 func TestOverAhead(t *testing.T) {
