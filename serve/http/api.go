@@ -248,7 +248,7 @@ func moment(name, text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, text)
 	t = t.UTC()
 	if err != nil || t.Year() < 1970 || t.Year() > 2105 {
-		return t, fmt.Errorf("%w: %s=%.40s; want a time such as 2026-11-20T12:00:00Z", errQuestion, name, text)
+		return t, fmt.Errorf("%w: %s=%.40s; want a time of 1970 to 2105 such as 2026-11-20T12:00:00Z", errQuestion, name, text)
 	}
 	return t, nil
 }

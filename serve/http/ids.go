@@ -234,10 +234,14 @@ func (s *Server) askedSessions(q question) (a asking, st Statement, err error) {
 			return a, st, err
 		}
 	}
-	st.Step = stepOf(a.span, max(a.job.Window, s.rollup(a.job.Job)))
+	shortest := max(a.job.Window, s.rollup(a.job.Job))
+	st.Step = stepOf(a.span, shortest)
 	if text := q.Get("step"); text != "" {
 		if st.Step, err = duration("step", text); err != nil {
 			return a, st, err
+		}
+		if st.Step%shortest != 0 {
+			return a, st, fmt.Errorf("%w: step=%s; want a multiple of %s, the shortest rollup of job %s", errQuestion, st.Step, shortest, a.job.Job)
 		}
 	}
 	a.span = span{align(a.From, st.Step), align(a.Until.Add(st.Step-1), st.Step)}
