@@ -3,6 +3,7 @@ package http
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -138,9 +139,18 @@ func (s *Server) enough(ctx context.Context, a *asking, columns []int, all []liv
 	}
 	told := map[string]bool{}
 	for _, g := range counted.Groups {
-		told[strings.Join(g.Group, "\x00")] = !s.few(people(m.Kind, g.Value))
+		told[groupID(g.Group)] = !s.few(people(m.Kind, g.Value))
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(g live.Grouped) bool { return !told[strings.Join(g.Group, "\x00")] }), nil
+	return slices.DeleteFunc(slices.Clone(all), func(g live.Grouped) bool { return !told[groupID(g.Group)] }), nil
+}
+
+// groupID is the same for equal groups only: a text may have any byte, so its length is in front.
+func groupID(group []string) string {
+	var id []byte
+	for _, text := range group {
+		id = append(binary.AppendUvarint(id, uint64(len(text))), text...)
+	}
+	return string(id)
 }
 
 // A listReply has the most frequent keys of a measure that keeps a list of them.
