@@ -148,12 +148,19 @@ func (s *Server) retention(ctx context.Context, q question) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	secret := map[int64]bool{} // by the starts of the periods
+	for _, p := range pairs {
+		at := p.Start.Unix()
+		if _, known := secret[at]; known {
+			continue
+		}
+		if secret[at], err = s.secretPeriod(ctx, &a, &st, p); err != nil {
+			return nil, err
+		}
+	}
 	for _, p := range pairs {
 		if n := len(reply.Cohorts); n == 0 || !reply.Cohorts[n-1].At.Equal(p.Start) {
-			c := period{At: p.Start.UTC(), Value: &p.Cohort, Back: []later{}}
-			if c.Withheld, err = s.secretPeriod(ctx, &a, &st, p); err != nil {
-				return nil, err
-			}
+			c := period{At: p.Start.UTC(), Value: &p.Cohort, Back: []later{}, Withheld: secret[p.Start.Unix()]}
 			if c.Withheld {
 				c.Value = nil
 			}
@@ -164,7 +171,7 @@ func (s *Server) retention(ctx context.Context, q question) (any, error) {
 			continue
 		}
 		back := later{p.Later.UTC(), &p.Returned}
-		if c.Withheld || p.Returned > 0 && s.few(p.Returned) {
+		if c.Withheld || secret[p.Later.Unix()] || p.Returned > 0 && s.few(p.Returned) {
 			back.Value = nil
 		}
 		c.Back = append(c.Back, back)

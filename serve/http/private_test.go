@@ -1,7 +1,9 @@
 package http
 
 import (
+	"context"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,15 @@ import (
 	"weir/serve/live"
 	"weir/window"
 )
+
+// basketIDs says that three baskets of Thursday were there on Friday, too.
+type basketIDs struct{ fakeIDs }
+
+func (f *basketIDs) Retention(context.Context, Statement) ([]Pair, error) {
+	friday := noon.Truncate(24 * time.Hour)
+	thursday := friday.AddDate(0, 0, -1)
+	return []Pair{{thursday, thursday, 6, 6}, {thursday, friday, 6, 3}, {friday, friday, 3, 3}}, nil
+}
 
 // newBaskets counts events of a job whose first measure counts people, and the second one their baskets.
 // Each event is a page, a country, a user and a basket, so long before noon.
@@ -40,7 +51,31 @@ func newBaskets(t *testing.T, events map[time.Duration][]string) *Server {
 	if err := op.Observe(&b); err != nil {
 		t.Fatal(err)
 	}
-	return &Server{Windows: windows, K: 3}
+	return &Server{Windows: windows, IDs: &basketIDs{}, K: 3}
+}
+
+// TestPrivateBack: with K, how much came back at a time at which fewer people were in the group is
+// withheld, although they have enough baskets.
+func TestPrivateBack(t *testing.T) {
+	before := []string{"/p DE 1 1", "/p DE 1 2", "/p DE 1 3", "/p DE 2 4", "/p DE 3 5"}
+	alone := []string{"/p DE 1 1", "/p DE 1 2", "/p DE 1 3"}
+	three := []string{"/p DE 1 1", "/p DE 2 2", "/p DE 3 3"}
+	for _, c := range []struct {
+		ago        time.Duration // when the ones before were there
+		path, form string
+	}{
+		{2 * time.Minute, "returning?measure=baskets&n=3&by.page=/p", `"value":5,"error":0,"back":[0,%s]}`},
+		{24 * time.Hour, "retention?measure=baskets&n=2&by.page=/p&by.country=DE", `"value":6,"back":[{"at":"2026-11-20T00:00:00Z","value":%s}]`},
+	} {
+		for number, now := range map[string][]string{"null": alone, "3": three} {
+			s := newBaskets(t, map[time.Duration][]string{c.ago: before, 0: now})
+			w := httptest.NewRecorder()
+			s.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/"+c.path, nil))
+			if want := fmt.Sprintf(c.form, number); !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s: %s, want %s", c.path, w.Body, want)
+			}
+		}
+	}
 }
 
 // TestPrivateTexts: a group is told by its own people, whatever bytes its texts have.

@@ -62,22 +62,24 @@ func (s *Server) returning(ctx context.Context, q question) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, p := range points {
+	for _, p := range points {
 		num, err := s.tell(ctx, &a, span{p.From, p.From.Add(step)}, p.Answer)
 		if err != nil {
 			return nil, err
 		}
-		c := cohort{At: p.From.UTC(), number: num, Back: []*uint64{}}
-		for _, later := range points[i+1:] {
-			both := common(p.Value, later.Value)
-			if num.Withheld || both > 0 && s.few(both) {
+		reply.Cohorts = append(reply.Cohorts, cohort{At: p.From.UTC(), number: num, Back: []*uint64{}})
+		reply.add(p.Answer)
+	}
+	for i := range reply.Cohorts {
+		c := &reply.Cohorts[i]
+		for j := i + 1; j < len(points); j++ {
+			both := common(points[i].Value, points[j].Value)
+			if c.Withheld || reply.Cohorts[j].Withheld || both > 0 && s.few(both) {
 				c.Back = append(c.Back, nil)
 				continue
 			}
 			c.Back = append(c.Back, &both)
 		}
-		reply.Cohorts = append(reply.Cohorts, c)
-		reply.add(p.Answer)
 	}
 	return reply, nil
 }
