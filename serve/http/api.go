@@ -180,7 +180,7 @@ func measure(q question, job live.Description, wanted ...live.Shows) (live.Descr
 			names = append(names, m.Name)
 		}
 	}
-	if name == "" {
+	if len(names) == 0 {
 		return live.Described{}, fmt.Errorf("%w: job %s has no measure that %s can show", errQuestion, job.Job, q.path)
 	}
 	return live.Described{}, key.Unknown("job "+job.Job+" has no measure", name, names)

@@ -325,6 +325,17 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
+// TestNoMeasure: a job that has nothing for a path says so, also if the question names a measure.
+func TestNoMeasure(t *testing.T) {
+	h := newBaskets(t, nil).Handler()
+	for _, path := range []string{"/api/v1/heat", "/api/v1/heat?measure=places"} {
+		var got failure
+		if code := get(t, h, path, &got); code != 400 || got.Error != "not a question: job clicks has no measure that heat can show" {
+			t.Errorf("%s: %d %s", path, code, got.Error)
+		}
+	}
+}
+
 // TestNest: a longer time back has at least the people of a shorter one within it.
 func TestNest(t *testing.T) {
 	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)

@@ -325,6 +325,9 @@ func (s *Server) askedFunnel(q question) (a asking, st Statement, err error) {
 	st.Steps = strings.Split(q.Get("steps"), ",")
 	for i, step := range st.Steps {
 		name, _, _ := strings.Cut(step, ":")
+		if name == "" {
+			return a, st, fmt.Errorf("%w: steps=%.64s; step %d has no measure, such as people:/cart has", errQuestion, q.Get("steps"), i+1)
+		}
 		m, err := measure(question{q.path, url.Values{"measure": {name}}}, a.job, live.People)
 		if err != nil {
 			return a, st, err

@@ -72,6 +72,7 @@ func TestIDs(t *testing.T) {
 		"sessions?job=clicks&gap=5":                           "gap=5; want a duration",
 		"sessions?job=clicks&step=90s":                        "step=1m30s; want a multiple of 1m0s, the shortest rollup of job clicks",
 		"sessions?job=clicks&from=2106-01-01T00:00:00Z":       "from=2106-01-01T00:00:00Z; want a time of 1970 to 2105 such as 2026-11-20T12:00:00Z",
+		"funnel?job=clicks&steps=active,":                     "steps=active,; step 2 has no measure",
 		"funnel?job=clicks":                                   "no steps; want some such as",
 		"funnel?job=clicks&steps=users:/p/1,active":           "measure users of kind hll does not know who came back",
 		"explain?of=" + strings.ReplaceAll(steps, "&", "%26"): `"redis":""`,
