@@ -26,6 +26,12 @@ func (f *basketIDs) Retention(context.Context, Statement) ([]Pair, error) {
 // Each event is a page, a country, a user and a basket, so long before noon.
 func newBaskets(t *testing.T, events map[time.Duration][]string) *Server {
 	t.Helper()
+	return newBasketsAt(t, func() time.Time { return noon }, events)
+}
+
+// newBasketsAt is newBaskets with a clock.
+func newBasketsAt(t *testing.T, now func() time.Time, events map[time.Duration][]string) *Server {
+	t.Helper()
 	spec := clicksSpec()
 	spec.By = []window.Column{{Name: "page", Path: "page"}, {Name: "country", Path: "country"}}
 	spec.Measures = []window.Measure{{Name: "users", Kind: window.HLL, Path: "user"}, {Name: "baskets", Kind: window.Bitmap, Path: "basket"}}
@@ -35,7 +41,7 @@ func newBaskets(t *testing.T, events map[time.Duration][]string) *Server {
 	}
 	job := &pageJob{emptyJob: emptyJob{spec}, op: op}
 	job.sink.Sink = emptySink(t, spec)
-	windows := live.New(live.Config{Now: func() time.Time { return noon }, Memory: 1 << 30})
+	windows := live.New(live.Config{Now: now, Memory: 1 << 30})
 	windows.Add(job, &job.sink)
 	op.Start(window.Plan{})
 	b := event.Batch{}
@@ -84,5 +90,25 @@ func TestPrivateTexts(t *testing.T) {
 	var got topReply
 	if get(t, s.Handler(), "/api/v1/top?column=page,country", &got); len(got.Groups) != 1 || got.Groups[0].Group[0] != "a\x00b" || got.Withheld != 1 {
 		t.Errorf("%+v, want the one group of three people", got)
+	}
+}
+
+// TestPrivateNow: the people and the number of a window key are those of the same windows, also if a
+// new one begins between the two.
+func TestPrivateNow(t *testing.T) {
+	events := map[time.Duration][]string{0: {"/p DE 1 1", "/p DE 2 2", "/p DE 3 3"}, -time.Minute: {"/p DE 4 4"}}
+	for calls := range 12 {
+		left := calls
+		s := newBasketsAt(t, func() time.Time {
+			if left--; left < 0 {
+				return noon.Add(time.Minute)
+			}
+			return noon
+		}, events)
+		var got queryReply
+		code := get(t, s.Handler(), "/api/v1/query?key=w:clicks:hits:now:/p", &got)
+		if code != 403 && (code != 200 || fmt.Sprint(got.Value) != "3") {
+			t.Errorf("a new window after %d looks at the clock: %d %+v, want that of three people, or none", calls, code, got)
+		}
 	}
 }

@@ -97,6 +97,11 @@ func (s *Server) ask(ctx context.Context, member string, reply *queryReply) erro
 			return err
 		}
 	}
+	if s.K > 0 { // its people are looked up first, and a new window may begin before its value is
+		if k, err = s.Windows.Fixed(k); err != nil {
+			return err
+		}
+	}
 	if err := s.revealing(ctx, k, kind, member); err != nil {
 		return err
 	}

@@ -136,6 +136,22 @@ func (w *Windows) Lookup(ctx context.Context, k key.Key) (Answer, error) {
 	return p.answer(ctx)
 }
 
+// Fixed returns a key that asks for the windows which a key asks for now, also later. Its errors are
+// those of Lookup.
+func (w *Windows) Fixed(k key.Key) (key.Key, error) {
+	s, err := w.source(k.Job)
+	if err != nil {
+		return k, err
+	}
+	from, until, err := k.Windows(s.now(), s.spec.Window)
+	if err != nil {
+		return k, err
+	}
+	k.From = key.Point{Start: time.UnixMilli(int64(from)).UTC()}
+	k.To = key.Point{Start: time.UnixMilli(int64(until - s.spec.Window)).UTC()}
+	return k, nil
+}
+
 // answer returns the answer that was made a moment ago, or makes one.
 func (p *plan) answer(ctx context.Context) (Answer, error) {
 	s := p.source
