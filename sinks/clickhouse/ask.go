@@ -94,7 +94,7 @@ func (s *Sink) asks(ctx context.Context, q Question, row func(scan func(...any) 
 	if sql == "" {
 		return &Refused{"a question about the ids of " + s.layout.Spec.Job + " needs a set or a bitmap, the groups of all columns or of none, and a server or a cluster that has the rows of all shards"}
 	}
-	return refused(s.client.query(ctx, "ask about the ids of "+s.layout.Spec.Job, sql, row))
+	return refused(s.client.home().question(ctx, "ask about the ids of "+s.layout.Spec.Job, sql, row))
 }
 
 // ofIDs returns the SELECT of a question about ids over several windows, of a view of ids.go;

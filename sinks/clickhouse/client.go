@@ -56,6 +56,13 @@ const (
 	queryTimeout = 60 * time.Second
 )
 
+// connectionsMost is how many connections there are to a server at most. Questions of people take half
+// of them, however many there are: what the jobs write never waits for questions.
+const (
+	connectionsMost = 16
+	questionsMost   = connectionsMost / 2
+)
+
 // connLifetime is how long a connection is used before a new one replaces it.
 var connLifetime = time.Minute
 
@@ -106,7 +113,7 @@ func Open(cfg Config) (*Client, error) {
 		lists = [][]string{cfg.URLs}
 	}
 	for i, urls := range lists {
-		r := &replicas{database: cfg.Database, log: cfg.Log}
+		r := &replicas{database: cfg.Database, log: cfg.Log, questions: make(chan struct{}, questionsMost)}
 		if len(lists) > 1 {
 			r.shard = i + 1
 		}
@@ -161,7 +168,7 @@ func newServer(address string, cfg *Config) (*server, error) {
 		DialTimeout: dialTimeout,
 		// Every call has a deadline of its own; this one is never reached otherwise.
 		ReadTimeout:  max(cfg.InsertTimeout, 10*time.Minute) + time.Second,
-		MaxOpenConns: 16,
+		MaxOpenConns: connectionsMost,
 		MaxIdleConns: 4,
 		// This also bounds how long an idle connection is kept. If the server's first
 		// answer is an error, the library forgets the connection without closing it,

@@ -14,7 +14,7 @@ func (s *Sink) DeadLetters(ctx context.Context, n int) (all []window.DeadLetter,
 	sql := fmt.Sprintf("SELECT epoch, toInt32(partition), toInt64(offset), fate, reason, toUnixTimestamp64Milli(record_time), payload, payload_bytes FROM %s WHERE %s"+
 		" ORDER BY flushed_at DESC, record_time DESC, partition, offset DESC LIMIT 1 BY epoch, partition, offset LIMIT %d",
 		s.client.name("weir_dead_letters"), s.layout.where(), n)
-	err = s.client.query(ctx, "read the dead letters of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+	err = s.client.home().question(ctx, "read the dead letters of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		var d window.DeadLetter
 		var outcome, payload string
 		var at int64

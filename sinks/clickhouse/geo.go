@@ -88,7 +88,7 @@ func (s *Sink) Places(ctx context.Context, r *window.Range, m int, last *geo.Las
 		sql := fmt.Sprintf("SELECT member, l.ts, l.slot, l.off, l.score FROM (SELECT member, max(last) AS l FROM %s"+
 			" WHERE window_start >= toDateTime(%d, 'UTC') AND window_start < toDateTime(%d, 'UTC') GROUP BY member)",
 			s.client.name(s.layout.places(ms)), ceilSeconds(r.From), ceilSeconds(r.Until))
-		return s.client.shards.query(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+		return s.client.shards.question(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 			var member string
 			var ts time.Time
 			var slot, off, score uint64

@@ -49,7 +49,7 @@ func (s *Sink) Long(ctx context.Context, q Question) (all []Told, err error) {
 	for _, c := range q.Columns {
 		columns = append(columns, "toString("+quote(c)+")")
 	}
-	err = s.client.query(ctx, "ask the rollups of "+s.layout.Spec.Job, "SELECT "+strings.Join(columns, ", ")+"\nFROM\n(\n"+sql+"\n)", func(scan func(...any) error) error {
+	err = s.client.home().question(ctx, "ask the rollups of "+s.layout.Spec.Job, "SELECT "+strings.Join(columns, ", ")+"\nFROM\n(\n"+sql+"\n)", func(scan func(...any) error) error {
 		t := Told{Group: make([]string, len(q.Columns))}
 		into := []any{&t.Number}
 		if q.Step > 0 {
@@ -73,7 +73,7 @@ func (s *Sink) Groups(ctx context.Context, q Question) (all, enough uint64, err 
 		return 0, 0, s.noLong(q)
 	}
 	sql := "SELECT count(), countIf(" + s.least(&q) + ")" + source + filter(where)
-	err = s.client.query(ctx, "count the groups of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+	err = s.client.home().question(ctx, "count the groups of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		return scan(&all, &enough)
 	})
 	return all, enough, refused(err)

@@ -98,7 +98,7 @@ func (s *Sink) merging(r *window.Range, m int) (sql string, ms *measure, err err
 // Total returns the number of events counted in the range.
 func (s *Sink) Total(ctx context.Context, r *window.Range) (total uint64, err error) {
 	sql := "SELECT sum(n) FROM (" + s.counts(r) + ")"
-	err = s.asked(r).query(ctx, "read the hits of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+	err = s.asked(r).question(ctx, "read the hits of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		var n uint64 // of one shard
 		err := scan(&n)
 		total += n
@@ -112,7 +112,7 @@ func (s *Sink) Total(ctx context.Context, r *window.Range) (total uint64, err er
 func (s *Sink) Totals(ctx context.Context, r *window.Range, yield func(start event.Time, total uint64)) error {
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)), sum(n) FROM (" + s.counts(r) + ") GROUP BY window_start"
 	totals := map[int64]uint64{}
-	err := s.asked(r).query(ctx, "read the hits of "+s.layout.Spec.Job, sql, counting(totals))
+	err := s.asked(r).question(ctx, "read the hits of "+s.layout.Spec.Job, sql, counting(totals))
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (s *Sink) Rows(ctx context.Context, r *window.Range, m int, into *window.Ta
 		" GROUP BY " + s.layout.groups() + "window_start"
 	texts := make([]string, len(s.layout.by))
 	group := make([][]byte, len(texts))
-	return s.asked(r).query(ctx, "read the "+what+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+	return s.asked(r).question(ctx, "read the "+what+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		var start int64
 		var hits map[uint64]uint64
 		var state string
@@ -192,7 +192,7 @@ func (s *Sink) whole(ctx context.Context, r *window.Range, m *measure) error {
 	var gone uint64
 	var last int64
 	what := "read measure " + m.Name + " of " + s.layout.Spec.Job
-	err := s.asked(r).query(ctx, what, sql, func(scan func(...any) error) error {
+	err := s.asked(r).question(ctx, what, sql, func(scan func(...any) error) error {
 		var n uint64 // of one shard, whose windows are mostly those of the others
 		var at int64
 		err := scan(&n, &at)
@@ -218,7 +218,7 @@ func (s *Sink) State(ctx context.Context, r *window.Range, m int) (state []byte,
 	}
 	sql := "SELECT count(), " + ms.Bytes(ms.Merge("st")) + " FROM (" + rows + ")"
 	var all [][]byte // by shard
-	err = s.asked(r).query(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+	err = s.asked(r).question(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		var n uint64
 		var text string
 		if err := scan(&n, &text); err != nil {
@@ -248,7 +248,7 @@ func (s *Sink) States(ctx context.Context, r *window.Range, m int, yield func(st
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)), " + ms.Bytes(ms.Merge("st")) + " FROM (" + rows + ") GROUP BY window_start"
 	on := s.asked(r)
 	all := map[int64][][]byte{} // by shard; a single one's are yielded as they come
-	err = on.query(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+	err = on.question(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		var start int64
 		var state string
 		if err := scan(&start, &state); err != nil {
@@ -351,7 +351,7 @@ func (s *Sink) Windows(ctx context.Context, r *window.Range, limit int, yield fu
 		group []string
 	}
 	var rows []row
-	err := s.asked(r).query(ctx, "list the windows of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+	err := s.asked(r).question(ctx, "list the windows of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		w := row{group: make([]string, len(s.layout.by))}
 		to := make([]any, 0, len(w.group)+1)
 		for i := range w.group {

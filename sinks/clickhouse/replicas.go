@@ -25,6 +25,8 @@ type replicas struct {
 	servers  []*server
 	at       atomic.Int64 // which one is asked
 
+	questions chan struct{} // has an element for each question that is under way
+
 	mu sync.Mutex
 	id string // of the database, as the first server that has one says
 }
@@ -64,6 +66,17 @@ func (r *replicas) try(ctx context.Context, what string, f func(driver.Conn) err
 // query runs a SELECT, and calls row for each row of the answer.
 func (r *replicas) query(ctx context.Context, what, sql string, row func(scan func(...any) error) error) error {
 	return r.try(ctx, what, func(conn driver.Conn) error { return rowsOf(ctx, conn, sql, row) })
+}
+
+// question is query for what a person asks. It waits while questionsMost others are under way.
+func (r *replicas) question(ctx context.Context, what, sql string, row func(scan func(...any) error) error) error {
+	select {
+	case r.questions <- struct{}{}:
+	case <-ctx.Done():
+		return explain(r.of(what), fmt.Errorf("%d other questions are not answered yet: %w", questionsMost, ctx.Err()))
+	}
+	defer func() { <-r.questions }()
+	return r.query(ctx, what, sql, row)
 }
 
 // once calls f with the server that is asked. After an error the next one is asked from

@@ -43,11 +43,23 @@ func (h shards) each(ctx context.Context, f func(context.Context, *replicas) err
 // query runs a SELECT on all shards at once, and calls row for each row of the answers, one
 // at a time. Rows of different shards come in no order.
 func (h shards) query(ctx context.Context, what, sql string, row func(scan func(...any) error) error) error {
+	return h.askAll(ctx, (*replicas).query, what, sql, row)
+}
+
+// question is query for what a person asks: see replicas.question.
+func (h shards) question(ctx context.Context, what, sql string, row func(scan func(...any) error) error) error {
+	return h.askAll(ctx, (*replicas).question, what, sql, row)
+}
+
+// an asker is replicas.query or replicas.question.
+type asker func(r *replicas, ctx context.Context, what, sql string, row func(scan func(...any) error) error) error
+
+func (h shards) askAll(ctx context.Context, ask asker, what, sql string, row func(scan func(...any) error) error) error {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	var mu sync.Mutex
 	return h.each(ctx, func(ctx context.Context, r *replicas) error {
-		return r.query(ctx, what, sql, func(scan func(...any) error) error {
+		return ask(r, ctx, what, sql, func(scan func(...any) error) error {
 			if len(h) > 1 {
 				mu.Lock()
 				defer mu.Unlock()

@@ -1,0 +1,88 @@
+package clickhouse
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"weir/internal/await"
+	"weir/internal/local/localtest"
+)
+
+// TestQuestions: however many questions are not answered, the jobs write: questions take half of
+// the connections, and the others wait.
+func TestQuestions(t *testing.T) {
+	engine, database := localtest.Engine(t)
+	to, err := url.Parse(engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(to)
+	var held, most atomic.Int64
+	answer := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("query") == "" {
+			text, err := io.ReadAll(r.Body)
+			if err != nil {
+				panic(http.ErrAbortHandler)
+			}
+			r.Body = io.NopCloser(bytes.NewReader(text))
+			if strings.Contains(string(text), "LIMIT 1 BY epoch") { // a question about dead letters
+				if n := held.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				defer held.Add(-1)
+				<-answer
+			}
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	c := dial(t, Config{URLs: []string{server.URL}, Database: database, InsertTimeout: await.Never})
+	s := unasked(t, c, clicks())
+	op := operator(t, s.layout.Spec, 0)
+	observe(t, op, 0, 0, noon, click(noon, "/p/1", 1, "1"))
+	changes := op.Take()
+	changes.Table.Seal()
+
+	const questions = 2 * connectionsMost
+	done := make(chan error, questions)
+	for range questions {
+		go func() {
+			_, err := s.DeadLetters(t.Context(), 1)
+			done <- err
+		}()
+	}
+	await.Until(t, func() error {
+		if n := held.Load(); n < questionsMost {
+			return fmt.Errorf("%d questions are under way, want %d", n, questionsMost)
+		}
+		return nil
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := s.DeadLetters(ctx, 1); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "8 other questions are not answered yet") {
+		t.Errorf("a question that gives up: %v", err)
+	}
+	if err := s.Write(t.Context(), changes); err != nil {
+		t.Errorf("while %d questions are not answered: %v", held.Load(), err)
+	}
+	close(answer)
+	for range questions {
+		if err := <-done; err != nil && !errors.Is(err, context.DeadlineExceeded) { // it has a minute
+			t.Errorf("a question that waited: %v", err)
+		}
+	}
+	if most.Load() != questionsMost {
+		t.Errorf("%d questions at a time, want %d", most.Load(), questionsMost)
+	}
+}
