@@ -93,6 +93,40 @@ func TestWithinWindow(t *testing.T) {
 	}
 }
 
+// TestEmptyPartition: weir writes a ledger line of each partition, also of one without events,
+// which is not behind since 1970.
+func TestEmptyPartition(t *testing.T) {
+	url, database := localtest.Engine(t)
+	now := time.Now().UTC()
+	presettest.Migrate(t, url, database, nil)
+	m := grafanatest.Moment{From: now.Add(-time.Hour), To: now, Interval: time.Minute, Vars: map[string][]string{"job": {"clicks"}}}
+	answer := func(where string) string {
+		t.Helper()
+		expanded, err := grafanatest.Expand(queries(t)[where], m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := localtest.Query(url, database, expanded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if _, err := localtest.Query(url, database, "INSERT INTO weir_ledger (job, version, partition) VALUES ('clicks', 1, 2)"); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := answer("weir-pipeline.json, 2 Slowest watermark"), `\N`; got != want {
+		t.Errorf("nothing is counted, and the slowest watermark is %s s behind, want %s", got, want)
+	}
+	if got, want := answer("weir-pipeline.json, 7 Partitions"), "clicks\t2\t0\t\\N\t\\N\t"; !strings.HasPrefix(got, want) {
+		t.Errorf("the partition is %q, want %q", got, want)
+	}
+	fill(t, url, database, now)
+	if got := answer("weir-pipeline.json, 2 Slowest watermark"); len(got) > len("31536000") {
+		t.Errorf("the slowest watermark is %s s behind: that is since 1970", got)
+	}
+}
+
 // fill writes three days: 10 users a day on /p/1, five of whom were there the
 // day before, the users 100 and 101 every day on /o'brien, with two hits each,
 // and positions of three users in one cell. weir makes the rollups.

@@ -182,8 +182,8 @@ func Pipeline(jobs []clickhouse.Job) (Board, error) {
 	b.add("stat", "Audit mismatches", "What does not add up between ledger and rows. 0 is right; weir verify says more.", 6, 4,
 		"SELECT count() AS mismatches FROM weir_audit WHERE "+chosen)
 	b.alarm(1)
-	b.add("stat", "Slowest watermark", "How far the event time of the slowest partition is behind now, in seconds.", 6, 4,
-		"SELECT max(behind) AS behind\nFROM\n(\n  SELECT dateDiff('second', max(watermark), now()) AS behind\n  FROM weir_ledger\n  WHERE "+of+"\n  GROUP BY job, partition\n)")
+	b.add("stat", "Slowest watermark", "How far the event time of the slowest partition is behind now, in seconds. A partition that has counted nothing has no event time.", 6, 4,
+		"SELECT max(behind) AS behind\nFROM\n(\n  SELECT dateDiff('second', nullIf(max(watermark), 0), now()) AS behind\n  FROM weir_ledger\n  WHERE "+of+"\n  GROUP BY job, partition\n)")
 	b.add("stat", "Last flush", "Seconds since anything was written.", 6, 4,
 		"SELECT dateDiff('second', max(flushed_at), now()) AS ago FROM weir_ledger WHERE "+of)
 	b.add("stat", "Dead letters", "Records of the time range that reached no count: malformed, late or future.", 6, 4,
@@ -192,8 +192,8 @@ func Pipeline(jobs []clickhouse.Job) (Board, error) {
 		"SELECT $__timeInterval(window_start) AS time, job, sum(hits) AS events\nFROM\n(\n"+strings.Join(counted, "\n  UNION ALL\n")+"\n)\nWHERE "+chosen+"\nGROUP BY time, job\nORDER BY time, job")
 	b.add("timeseries", "Dead letters by outcome", "By the time of the Kafka record.", 12, 8,
 		"SELECT $__timeInterval(record_time) AS time, fate, count() AS records\nFROM weir_dead_letters FINAL\nWHERE $__timeFilter(record_time) AND "+of+"\nGROUP BY time, fate\nORDER BY time, fate")
-	b.add("table", "Partitions", "As of the last flush of each partition.", 14, 9,
-		"SELECT job, partition, argMax(next, (epoch, next)) AS next_offset, max(watermark) AS newest, dateDiff('second', newest, now()) AS behind,\n  max(flushed_at) AS flushed, dateDiff('second', flushed, now()) AS ago\nFROM weir_ledger\nWHERE "+of+"\nGROUP BY job, partition\nORDER BY job, partition")
+	b.add("table", "Partitions", "As of the last flush of each partition. One that has counted nothing has no newest event.", 14, 9,
+		"SELECT job, partition, argMax(next, (epoch, next)) AS next_offset, nullIf(max(watermark), 0) AS newest, dateDiff('second', newest, now()) AS behind,\n  max(flushed_at) AS flushed, dateDiff('second', flushed, now()) AS ago\nFROM weir_ledger\nWHERE "+of+"\nGROUP BY job, partition\nORDER BY job, partition")
 	b.add("table", "Outcomes", "Every offset has exactly one. Since the ledger began.", 10, 9,
 		"SELECT job, sum(counted) AS counted, sum(late) AS late, sum(future) AS future, sum(malformed) AS malformed,\n  sum(duplicate) AS duplicate, sum(filtered) AS filtered, sum(throttled) AS throttled, sum(gap) AS gap\nFROM weir_ledger FINAL\nWHERE "+of+"\nGROUP BY job\nORDER BY job")
 	b.add("table", "What does not add up", "Empty is right.", columns, 6, "SELECT * FROM weir_audit WHERE "+chosen+" LIMIT 100")
