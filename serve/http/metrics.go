@@ -36,7 +36,7 @@ var (
 	lagSeconds      = desc("consumer_lag_seconds", "Age of the last record counted while there are more to read, or, before the first, for how long this process has had the partition; 0 when there are none.", byPartition)
 	offsetNext      = desc("offset_next", "Next offset to count.", byPartition)
 	offsetDurable   = desc("offset_durable", "Everything below is in ClickHouse.", byPartition)
-	watermark       = desc("watermark_timestamp_seconds", "Greatest event time counted.", byPartition)
+	watermark       = desc("watermark_timestamp_seconds", "Greatest event time counted; absent before the first.", byPartition)
 	uncounted       = desc("uncounted_partitions", "Partitions of the topic, whichever process reads them, with records of which nothing is flushed into this database.", byJob)
 	uncountedFor    = desc("oldest_uncounted_seconds", "For how long the partition that has waited longest has had records while nothing of it was flushed; 0 when the ledger covers all.", byJob)
 	waiting         = desc("waiting_partitions", "Partitions that this process reads and that wait for a schema that cannot be had.", byJob)
@@ -48,7 +48,7 @@ var (
 	flushSeconds    = desc("flush_duration_seconds", "How long ClickHouse took to acknowledge a flush.", byJob)
 	flushRows       = desc("flush_rows_total", "(window, group) rows written.", byJob)
 	flushFailures   = desc("flush_failures_total", "Flushes that failed or whose answer was lost; each was sent again.", byJob)
-	lastFlush       = desc("last_successful_flush_timestamp_seconds", "When the last flush was acknowledged.", byJob)
+	lastFlush       = desc("last_successful_flush_timestamp_seconds", "When the last flush was acknowledged; absent before the first.", byJob)
 	rowsHeld        = desc("open_rows", "(window, group) rows in memory, not yet flushed.", byJob)
 	sketchBytes     = desc("sketch_bytes", "Memory of windows, counts and what waits to be flushed.", byJob)
 	memoryRatio     = desc("memory_budget_ratio", "That, as a share of the budget; fetching stops at 1.", byJob)
@@ -56,7 +56,7 @@ var (
 	commitFailures  = desc("commit_failures_total", "Commits that Kafka did not take. The ledger has the positions all the same.", byJob)
 	rollupsTotal    = desc("rollups_total", "Rollups by outcome.", []string{"job", "topic", "outcome"})
 	malformedAlarm  = desc("malformed_alarm", "1 while more than 1 % of the last minute's records were malformed.", byJob)
-	auditMismatches = desc("audit_mismatches", "What the last audit found not to add up; 0 is right.", nil)
+	auditMismatches = desc("audit_mismatches", "What the last audit found not to add up; 0 is right; absent before the first.", nil)
 	respWrong       = desc("resp_unauthorized_total", "Wrong passwords on the Redis endpoint.", nil)
 	respEvicted     = desc("resp_evicted_clients_total", "Redis clients cut off because all together held too much.", nil)
 	respClients     = desc("resp_clients", "Connected Redis clients.", nil)
@@ -67,7 +67,7 @@ var (
 	liveEvicted     = desc("live_windows_evicted_total", "Kept windows forgotten to make room.", nil)
 	livePartial     = desc("live_partial_total", "Live answers from memory only, while ClickHouse could not be asked.", nil)
 	liveBytes       = desc("live_bytes", "Memory of what is kept for live answers.", nil)
-	auditAt         = desc("audit_timestamp_seconds", "When the last audit ended.", nil)
+	auditAt         = desc("audit_timestamp_seconds", "When the last audit ended; absent before the first.", nil)
 	auditDue        = desc("audit_due_timestamp_seconds", "When the next audit is due; absent if there are none.", nil)
 )
 
@@ -139,7 +139,9 @@ func (to scrape) job(s *jobs.Status) {
 		to.gauge(lagSeconds, lag(p), at...)
 		to.gauge(offsetNext, float64(p.Next), at...)
 		to.gauge(offsetDurable, float64(p.Durable), at...)
-		to.gauge(watermark, float64(p.Watermark)/1000, at...)
+		if p.Watermark > 0 {
+			to.gauge(watermark, float64(p.Watermark)/1000, at...)
+		}
 	}
 	waits := 0
 	for _, p := range s.Partitions {

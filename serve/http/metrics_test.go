@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"weir/event"
 	"weir/jobs"
 )
@@ -23,6 +25,25 @@ func TestLagSeconds(t *testing.T) {
 	} {
 		if got := lag(c.p); got < c.want.Seconds() || got > c.want.Seconds()*1.9 {
 			t.Errorf("%+v: %v s, want about %s", c.p, got, c.want)
+		}
+	}
+}
+
+// TestWatermarkAbsent: a partition of which nothing is counted has no event time. One of 1970
+// would be the slowest of all.
+func TestWatermarkAbsent(t *testing.T) {
+	for at, want := range map[event.Time]int{0: 0, 1: 1} {
+		ch := make(chan prometheus.Metric, 1000)
+		scrape(ch).job(&jobs.Status{Job: "clicks", Topic: "clicks", Partitions: []jobs.PartitionStatus{{Watermark: at}}})
+		close(ch)
+		n := 0
+		for m := range ch {
+			if m.Desc() == watermark {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("watermark %d: %d series, want %d", at, n, want)
 		}
 	}
 }
