@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // TestFlagValues: an impossible value is a usage error that names the flag,
@@ -38,5 +41,26 @@ func TestFlagValues(t *testing.T) {
 		if code := execute(t.Context(), c.line, &out, &out); code != exitUsage || !strings.Contains(out.String(), c.want) {
 			t.Errorf("weir %s: exit code %d, want %d and %s in\n%s", strings.Join(c.line, " "), code, exitUsage, c.want, &out)
 		}
+	}
+}
+
+// TestFlagTypes: the help of each flag that takes a value says what it takes.
+func TestFlagTypes(t *testing.T) {
+	n := 0
+	var look func(c *cobra.Command)
+	look = func(c *cobra.Command) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			n++
+			if kind, _ := pflag.UnquoteUsage(f); kind == "" && f.NoOptDefVal == "" {
+				t.Errorf("the help of %s has --%s without what it takes", c.CommandPath(), f.Name)
+			}
+		})
+		for _, sub := range c.Commands() {
+			look(sub)
+		}
+	}
+	look(newRoot())
+	if n < 50 {
+		t.Errorf("there are %d flags only", n)
 	}
 }

@@ -58,8 +58,8 @@ It listens on loopback only, unless there is a password, which clients give with
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:6379", "address to listen on")
 	c.Flags().StringVar(&passwordFile, "password-file", "", "file with the password that AUTH must give (or WEIR_RESP_PASSWORD)")
 	c.Flags().BoolVar(&readOnly, "read-only", false, "refuse every command that writes")
-	c.Flags().TextVar(&memory, "memory", memory, "size of the scratch keys beyond which writes are refused")
-	c.Flags().TextVar(&idle, "idle", idle, "close connections that send nothing for this long; 0s: never")
+	c.Flags().TextVar(&memory, "memory", memory, "`size` of the scratch keys beyond which writes are refused")
+	c.Flags().TextVar(&idle, "idle", idle, "close connections that send nothing for this `duration`; 0s: never")
 	return c
 }
 

@@ -106,7 +106,7 @@ is taken, that is an error.`,
 	configFlags(c)
 	c.Flags().StringVar(&data, "data", "weir-data", "directory of the broker's log and the engine's tables")
 	c.Flags().IntVar(&rate, "rate", 2000, "generated click events per second; locations come at a quarter of it")
-	c.Flags().TextVar(&history, "history", config.Duration(0), "begin with so many days of generated traffic, such as 7d, so that there are people who come back; only with a new --data")
+	c.Flags().TextVar(&history, "history", config.Duration(0), "begin with generated traffic of this `duration`, in days such as 7d, so that there are people who come back; only with a new --data")
 	c.Flags().BoolVar(&noGen, "no-gen", false, "generate no traffic; produce your own to the printed address")
 	c.Flags().BoolVar(&newEpoch, "new-epoch", false, "a topic was deleted and created again: count the new one too, beside the old counts")
 	return c
