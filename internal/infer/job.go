@@ -16,7 +16,7 @@ import (
 // Words that names of fields have.
 var (
 	timeWords   = regexp.MustCompile(`(?i)(^|[^a-z])(ts|at|time|timestamp|tstamp|date)$|timestamp|_ts$|time$|At$`)
-	userWords   = regexp.MustCompile(`(?i)user|visitor|anonymous|customer|member|account|person|distinct_?id|device_?id|client_?id|player|subject`)
+	userWords   = regexp.MustCompile(`(?i)user|visitor|anonymous|customer|member|account|person|distinct_?id|device_?id|client_?id|player|subject|^uid$`)
 	eventWords  = regexp.MustCompile(`(?i)^(uuid|id|guid)$|event_?id|message_?id|insert_?id|request_?id|[._]uuid$|ce_id$`)
 	groupWords  = regexp.MustCompile(`(?i)^(type|event|action|page|country|platform|app|site|name|status|category|kind|source|op|table|method|lang)$|type$|_type|event_?name|action|country|platform|page`)
 	amountWords = regexp.MustCompile(`(?i)amount|price|revenue|total|cost|value|duration|latency|elapsed|bytes|quantity|qty|_ms$|^ms$|score`)
@@ -50,6 +50,19 @@ func (f *Field) last() string {
 		return "key"
 	}
 	return f.Path[strings.LastIndexAny(f.Path, ".:")+1:]
+}
+
+var idWords = regexp.MustCompile(`(?i)^(uuid|id|guid)$`)
+
+// whose returns the last key of a path, and for an id within an object the name of that too:
+// visitor_id for visitor.id.
+func (f *Field) whose() string {
+	last := f.last()
+	above := strings.TrimRight(f.parent(), ".")
+	if !idWords.MatchString(last) || above == "" {
+		return last
+	}
+	return above[strings.LastIndexAny(above, ".:")+1:] + "_" + last
 }
 
 // path returns the path as a configuration has it.
@@ -119,11 +132,12 @@ func (f *Facts) choose() choice {
 	for _, field := range f.Fields {
 		ids := field.Texts + field.Numbers
 		distinct := len(field.Values)
+		user := userWords.MatchString(field.whose()) // also if each of them came once, as the id of an event does
 		switch {
 		case taken[field] || field.isTime || field.Present == 0 || field.Others > 0 || field.overlaps(f.Fields):
-		case c.id == nil && eventWords.MatchString(field.last()) && distinct == f.Events && ids == f.Events:
+		case c.id == nil && eventWords.MatchString(field.last()) && !(user && field.whose() != field.last()) && distinct == f.Events && ids == f.Events:
 			c.id = field
-		case userWords.MatchString(field.last()) && ids == field.Present && distinct > 1:
+		case user && ids == field.Present && distinct > 1:
 			c.users = append(c.users, field)
 		case field.Numbers == field.Present && field.Scale >= 0 && field.Scale <= 9 && amountWords.MatchString(field.last()) && field.Max < 1e9 && field.Min > -1e9:
 			c.amounts = append(c.amounts, field)
@@ -387,11 +401,14 @@ func (f *Facts) job(b *strings.Builder, name, topic string) {
 		}
 		line(fmt.Sprintf("    dedupe: {field: %s%s}", c.id.path(), exact), "another value in every "+f.one())
 	}
-	if c.users == nil && c.lon == nil && c.amounts == nil {
+	switch {
+	case c.users != nil || c.amounts != nil:
+		line("    measures:", "")
+	case c.lon != nil:
+		line("    # measures:", "no field looks like users or amounts; hits are always counted")
+	default:
 		line("    # measures: []", "no field looks like users, positions or amounts; hits are always counted")
-		return
 	}
-	line("    measures:", "")
 	list := func(fields []*Field) string {
 		if len(fields) == 1 {
 			return fields[0].path()
@@ -416,6 +433,9 @@ func (f *Facts) job(b *strings.Builder, name, topic string) {
 			remark = "others: " + words(c.otherCounters)
 		}
 		line(fmt.Sprintf("      - {name: users, kind: hll, field: %s%s}", list(c.users), optional(c.users...)), remark)
+	}
+	if c.lon != nil && c.users == nil {
+		line(fmt.Sprintf("      # - {name: places, kind: geo, member: ID, lon: %s, lat: %s, optional: true}", c.lon.path(), c.lat.path()), "positions: for ID, write the field that says whose they are")
 	}
 	if c.lon != nil && c.users != nil {
 		line(fmt.Sprintf("      - {name: places, kind: geo, member: %s, lon: %s, lat: %s, optional: true}", list(c.users), c.lon.path(), c.lat.path()), "")
