@@ -93,6 +93,15 @@ func TestPageNames(t *testing.T) {
 		}
 	}
 
+	// A filter of a long value leaves room for the cross that takes it away, and for all else.
+	for _, wide := range []int64{1280, 320} {
+		b.Resize(browsertest.Size{Width: wide, Height: 900})
+		b.Visit(weir.address() + "/?by.page=" + strings.Repeat("x", 300))
+		b.Until(fmt.Sprintf(`document.querySelector(".chip:last-child > :last-child")?.getBoundingClientRect().right < %d`, wide))
+		b.Until(fmt.Sprintf(`document.documentElement.scrollWidth <= %d`, wide))
+	}
+	b.Resize(browsertest.Size{Width: 1280, Height: 900})
+
 	// A range with more windows than a list or a chart may have is one of the rollups; of a job
 	// without any that can be asked, its latest part is asked for.
 	for _, q := range []url.Values{

@@ -165,7 +165,7 @@ function only() {
 }
 
 function chip(text, change) {
-  return h("button", { type: "button", class: "chip", "aria-label": text + ", remove", onclick: () => go(change) }, text, h("span", { "aria-hidden": "true" }, " ×"));
+  return h("button", { type: "button", class: "chip", "aria-label": text + ", remove", onclick: () => go(change) }, h("span", null, text), h("span", { "aria-hidden": "true" }, " ×"));
 }
 
 let asked = "";
