@@ -66,7 +66,7 @@ func (r *reader) document(file string, order int, data []byte, offset map[string
 
 var (
 	yamlLine   = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-	indexed    = regexp.MustCompile(`[A-Za-z_][\w.]*\[[0-9]+\][\w.]*`)
+	indexed    = regexp.MustCompile(`[A-Za-z_](?:[\w.:-]*\w)?(?:\[(?:[0-9]+|json|\*|)\][\w.]*)+`)
 	yamlAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
 )
 
@@ -102,7 +102,7 @@ func (r *reader) syntax(data []byte, err error) {
 	case strings.HasPrefix(message, "did not find expected"):
 		remedy = "; look for a bracket or quote left open, or for another indent than above"
 		if at := indexed.Find(lines[line-1]); at != nil {
-			remedy = fmt.Sprintf("; inside [ ] and { }, a path with an index needs quotes: %q", at)
+			remedy = fmt.Sprintf("; inside [ ] and { }, a path with brackets needs quotes: %q", at)
 		}
 	case strings.Contains(message, "mapping values are not allowed"):
 		remedy = "; a key needs a colon and a space behind it, a text with both in it quotes, and keys of one section the same indent"
