@@ -370,6 +370,28 @@ func TestStackConfiguration(t *testing.T) {
 	}
 }
 
+// TestStackReread: what the documents advise after a change of weir.yaml makes weir anew.
+// Compose compares the configuration of a service and not what is in the files that it mounts,
+// so it leaves a running weir alone otherwise.
+func TestStackReread(t *testing.T) {
+	again := regexp.MustCompile(`docker compose up\b.*\bmigrate weir\b`)
+	for _, file := range []string{"docker-compose.yml", "docs/stack.md"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := again.FindAllString(string(text), -1)
+		if len(found) == 0 {
+			t.Errorf("%s does not say what to do after a change of weir.yaml", file)
+		}
+		for _, line := range found {
+			if !strings.Contains(line, "--force-recreate") {
+				t.Errorf("%s: %q leaves a running weir alone", file, line)
+			}
+		}
+	}
+}
+
 // TestStackEnvExample: the example names the settings that the file has, with
 // the same defaults.
 func TestStackEnvExample(t *testing.T) {
