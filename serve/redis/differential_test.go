@@ -632,3 +632,29 @@ func closeTo(t *testing.T, ours, theirs []any) {
 		}
 	}
 }
+
+// TestClientInfoSameAsRedis: CLIENT INFO has the fields of Redis, but for those that the
+// document leaves out. redis-py fails if one is missing.
+func TestClientInfoSameAsRedis(t *testing.T) {
+	theirs := redistest.Start(t).Conn()
+	_, addr := start(t, Config{})
+	ours := dial(t, addr)
+	fields := func(line any) map[string]string {
+		all := map[string]string{}
+		for _, field := range strings.Fields(fmt.Sprint(line)) {
+			name, value, _ := strings.Cut(field, "=")
+			all[name] = value
+		}
+		return all
+	}
+	got := fields(do(t, ours, "CLIENT", "INFO"))
+	for name, value := range fields(do(t, theirs, "CLIENT", "INFO")) {
+		if slices.Contains([]string{"laddr", "fd", "cmd"}, name) {
+			continue
+		}
+		mine, ok := got[name]
+		if _, err := strconv.Atoi(value); !ok || err == nil && mine == "" {
+			t.Errorf("CLIENT INFO has %s=%q, Redis has %s=%s", name, mine, name, value)
+		}
+	}
+}
