@@ -51,12 +51,19 @@ func (l *layout) funnel(c *Client) idsData {
 	return d
 }
 
-// stepParts is an array of the parts of each step: the measure, then groups. Parts returns the
-// statement that splits them, once: ClickHouse analyses an expression in each place anew.
-const stepParts = "_split"
+// stepParts is an array of the parts of each step: the measure, then groups. It is the first
+// part of what Asked returns. Behind it are, for each group column, whether some step takes any
+// text of it, and the texts that the steps name.
+const stepParts = "_asked.1"
 
-func (d idsData) Parts() string {
-	return "(SELECT arrayMap(s -> splitByChar(':', s), {steps:Array(String)}))"
+// Asked returns a statement for the steps that are asked for. It stands in one place of the
+// view, because ClickHouse analyses an expression in each place anew.
+func (d idsData) Asked() string {
+	all := "arrayMap(s -> splitByChar(':', s), {steps:Array(String)}) AS _parts"
+	for i := range d.l.by {
+		all += fmt.Sprintf(", arrayExists(s -> length(s) < %[1]d OR s[%[1]d] = '*', _parts), arrayMap(s -> decodeURLComponent(s[%[1]d]), _parts)", i+2)
+	}
+	return "(SELECT tuple(" + all + "))"
 }
 
 // taken returns a condition that a row of a measure is of the step whose parts are _s. Texts
@@ -70,28 +77,35 @@ func (d idsData) taken(m *measure) string {
 }
 
 // takes returns a condition for the rows of a measure that are of some step, and placed the
-// places of such a row, each in a row of its own.
+// places of such a row, each in a row of its own; none if the row is of no step.
+//
+// ClickHouse looks a text up in the texts of all steps with its index and once for each
+// different one. It looks through the steps only for what is left then, and not at all where
+// there is one column, of which the texts say the same.
 func (d idsData) takes(m *measure) string {
-	named := "arrayExists(s -> s[1] = " + text(m.Name) + ", " + stepParts + ")" // of parameters only: ClickHouse reads nothing where it is false
-	return " AND " + named + " AND arrayExists(_s -> " + d.taken(m) + ", " + stepParts + ")"
+	all := " AND arrayExists(s -> s[1] = " + text(m.Name) + ", " + stepParts + ")" // of parameters only: ClickHouse reads nothing where it is false
+	for i, c := range d.l.by {
+		all += fmt.Sprintf(" AND (_asked.%d OR %s IN (_asked.%d))", 2*i+2, quote(c.name), 2*i+3)
+	}
+	if len(d.l.by) > 1 {
+		all += " AND arrayExists(_s -> " + d.taken(m) + ", " + stepParts + ")"
+	}
+	return all
 }
 
 func (d idsData) placed(m *measure, moment string) string {
 	return fmt.Sprintf("arrayJoin(arrayMap(_k -> toUInt32(bitShiftLeft(%s, 6) + _k), arrayFilter((_k, _s) -> %s, arrayEnumerate(%s), %[3]s)))", d.place(moment), d.taken(m), stepParts)
 }
 
-// Sure and May return expressions for the place of the last step that an id takes at least and
-// at most before the last one of the funnel: from the place of the first step, or 0, over these
+// Reached returns an expression for the places of the last step that an id takes at least and at
+// most before the last one of the funnel: from the place of the first step, or 0, over these
 // places, in order. After returns an expression that a place is behind another one, in a later
 // pane.
-func (d idsData) Sure(first, places string) string {
-	return d.fold(first, places, d.After("p", "a"))
-}
-
-func (d idsData) May(first, places string) string { return d.fold(first, places, "p > a") }
-
-func (d idsData) fold(first, places, behind string) string {
-	return fmt.Sprintf("arrayFold((a, p) -> if(toUInt8((bitAnd(p, %[1]d) = bitAnd(a, %[1]d) + 1) * (%[2]s)), p, a), %[3]s, %[4]s)", stepBits, behind, places, first)
+func (d idsData) Reached(first, places string) string {
+	next := func(end, behind string) string {
+		return fmt.Sprintf("if(toUInt8((bitAnd(p, %[1]d) = bitAnd(%[2]s, %[1]d) + 1) * (%[3]s)), p, %[2]s)", stepBits, end, behind)
+	}
+	return fmt.Sprintf("arrayFold((a, p) -> (%s, %s), %s, (%s, %[4]s))", next("a.1", d.After("p", "a.1")), next("a.2", "p > a.2"), places, first)
 }
 
 func (d idsData) After(p, a string) string {

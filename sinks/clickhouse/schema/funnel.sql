@@ -2,7 +2,7 @@
 of an id matter only if it has taken the first step. Conditions are put together by * where AND
 would cost more than all else: ClickHouse looks at each pair of comparisons in a chain of ANDs. */ -}}
 WITH
-    {{.Parts}} AS _split,
+    {{.Asked}} AS _asked,
     {{template "at.sql" .}}
 SELECT
     toUInt32(_k) AS step,
@@ -14,7 +14,7 @@ FROM
 (
     SELECT
         _k, arraySum(w -> w.4 * (w.2 >= _k), _went) AS _sure, arraySum(w -> w.4 * (w.3 >= _k), _went) AS _may,
-        toFloat64(arrayMin(arrayMap(j -> arraySum(w -> w.4 * bitTest(w.1, j), _went), range(1, _k + 1)))) * _n / 4294967296. AS _mixed,
+        toFloat64(arrayMin(arrayMap(j -> arraySum(w -> w.4 * bitTest(w.1, j), _went), range(_k)))) * _n / 4294967296. AS _mixed,
         toFloat64(_may) * _may / 8589934592. AS _both
     FROM
     (
@@ -30,12 +30,13 @@ FROM
             (
                 SELECT
                     length({steps:Array(String)}) AS _of,
-                    groupBitOr(bitShiftLeft(toUInt64(1), bitAnd(_place, 63))) AS _steps,
+                    groupBitOr(bitShiftLeft(toUInt32(1), bitAnd(_place, 63) - 1)) AS _steps,
                     minIf(_place, bitAnd(_place, 63) = 1) AS _first,
                     maxIf(_place, bitAnd(_place, 63) = _of) AS _last,
                     arraySort(if(_first > 0, groupArrayIf(_place, toUInt8((bitAnd(_place, 63) > 1) * (bitAnd(_place, 63) < _of))), [])) AS _places,
-                    {{.Sure "_first" "_places"}} AS _least,
-                    {{.May "_first" "_places"}} AS _most
+                    {{.Reached "_first" "_places"}} AS _reached,
+                    _reached.1 AS _least,
+                    _reached.2 AS _most
                 FROM (SELECT _place, arrayJoin(_ids) AS _id FROM (
             {{template "ids.sql" .}}) AS _s)
                 GROUP BY _id

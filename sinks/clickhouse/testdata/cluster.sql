@@ -1403,8 +1403,8 @@ WHERE _number >= 0;
 CREATE OR REPLACE VIEW `weir`.`clicks_funnel` ON CLUSTER 'main'
 (`step` UInt32, `name` String, `least` UInt64, `most` UInt64, `complete` UInt8)
 AS WITH
-    (SELECT arrayMap(s -> splitByChar(':', s), {steps:Array(String)})) AS _split,
-    (SELECT tuple(maxIf(done, rollup = 60), maxIf(complete_until, rollup = 60), throwIf((toInt64(toUnixTimestamp({to:DateTime})) - toInt64(toUnixTimestamp({from:DateTime}))) / 60 > 50000, 'more than 50000 windows of 1m: make the range shorter'), throwIf(empty({steps:Array(String)}) OR length({steps:Array(String)}) > 32, 'a funnel has 1 to 32 steps'), throwIf(arrayExists(s -> s[1] NOT IN ('active'), _split), 'a step begins with the name of a measure that holds ids, a set or a bitmap: active of job clicks'), throwIf(arrayExists(s -> length(s) > 3, _split), 'a step has a measure and, after a colon each, a text or * for the 2 group columns of job clicks'), throwIf(arrayUniq(arrayMap(s -> transform(s[1], ['active'], ['bitmap']), _split)) > 1, 'the steps of a funnel have to be all of sets or all of bitmaps: ids of both are not comparable'), throwIf((SELECT count() FROM `weir`.`clicks_1m_rollup` WHERE toUnixTimestamp(window_start) >= toInt64(toUnixTimestamp({from:DateTime})) AND toUnixTimestamp(window_start) < toInt64(toUnixTimestamp({to:DateTime}))) > 1000000, 'more than 1000000 rows of windows and groups: make the range shorter')) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(arrayMap(s -> splitByChar(':', s), {steps:Array(String)}) AS _parts, arrayExists(s -> length(s) < 2 OR s[2] = '*', _parts), arrayMap(s -> decodeURLComponent(s[2]), _parts), arrayExists(s -> length(s) < 3 OR s[3] = '*', _parts), arrayMap(s -> decodeURLComponent(s[3]), _parts))) AS _asked,
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(complete_until, rollup = 60), throwIf((toInt64(toUnixTimestamp({to:DateTime})) - toInt64(toUnixTimestamp({from:DateTime}))) / 60 > 50000, 'more than 50000 windows of 1m: make the range shorter'), throwIf(empty({steps:Array(String)}) OR length({steps:Array(String)}) > 32, 'a funnel has 1 to 32 steps'), throwIf(arrayExists(s -> s[1] NOT IN ('active'), _asked.1), 'a step begins with the name of a measure that holds ids, a set or a bitmap: active of job clicks'), throwIf(arrayExists(s -> length(s) > 3, _asked.1), 'a step has a measure and, after a colon each, a text or * for the 2 group columns of job clicks'), throwIf(arrayUniq(arrayMap(s -> transform(s[1], ['active'], ['bitmap']), _asked.1)) > 1, 'the steps of a funnel have to be all of sets or all of bitmaps: ids of both are not comparable'), throwIf((SELECT count() FROM `weir`.`clicks_1m_rollup` WHERE toUnixTimestamp(window_start) >= toInt64(toUnixTimestamp({from:DateTime})) AND toUnixTimestamp(window_start) < toInt64(toUnixTimestamp({to:DateTime}))) > 1000000, 'more than 1000000 rows of windows and groups: make the range shorter')) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1) AS _at,
     (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0)) FROM (
         SELECT window_start, 0 AS _level FROM `weir`.`clicks_state` WHERE flushed_in >= _at.1)) AS _tail
 SELECT
@@ -1417,7 +1417,7 @@ FROM
 (
     SELECT
         _k, arraySum(w -> w.4 * (w.2 >= _k), _went) AS _sure, arraySum(w -> w.4 * (w.3 >= _k), _went) AS _may,
-        toFloat64(arrayMin(arrayMap(j -> arraySum(w -> w.4 * bitTest(w.1, j), _went), range(1, _k + 1)))) * _n / 4294967296. AS _mixed,
+        toFloat64(arrayMin(arrayMap(j -> arraySum(w -> w.4 * bitTest(w.1, j), _went), range(_k)))) * _n / 4294967296. AS _mixed,
         toFloat64(_may) * _may / 8589934592. AS _both
     FROM
     (
@@ -1433,20 +1433,21 @@ FROM
             (
                 SELECT
                     length({steps:Array(String)}) AS _of,
-                    groupBitOr(bitShiftLeft(toUInt64(1), bitAnd(_place, 63))) AS _steps,
+                    groupBitOr(bitShiftLeft(toUInt32(1), bitAnd(_place, 63) - 1)) AS _steps,
                     minIf(_place, bitAnd(_place, 63) = 1) AS _first,
                     maxIf(_place, bitAnd(_place, 63) = _of) AS _last,
                     arraySort(if(_first > 0, groupArrayIf(_place, toUInt8((bitAnd(_place, 63) > 1) * (bitAnd(_place, 63) < _of))), [])) AS _places,
-                    arrayFold((a, p) -> if(toUInt8((bitAnd(p, 63) = bitAnd(a, 63) + 1) * (bitOr(p, 63) > bitOr(a, 63))), p, a), _places, _first) AS _least,
-                    arrayFold((a, p) -> if(toUInt8((bitAnd(p, 63) = bitAnd(a, 63) + 1) * (p > a)), p, a), _places, _first) AS _most
+                    arrayFold((a, p) -> (if(toUInt8((bitAnd(p, 63) = bitAnd(a.1, 63) + 1) * (bitOr(p, 63) > bitOr(a.1, 63))), p, a.1), if(toUInt8((bitAnd(p, 63) = bitAnd(a.2, 63) + 1) * (p > a.2)), p, a.2)), _places, (_first, _first)) AS _reached,
+                    _reached.1 AS _least,
+                    _reached.2 AS _most
                 FROM (SELECT _place, arrayJoin(_ids) AS _id FROM (
-            SELECT arrayJoin(arrayMap(_k -> toUInt32(bitShiftLeft(toUInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - toInt64(toUnixTimestamp({from:DateTime})), 60) + 1), 6) + _k), arrayFilter((_k, _s) -> _s[1] = 'active' AND (length(_s) < 2 OR _s[2] = '*' OR decodeURLComponent(_s[2]) = toString(`page`)) AND (length(_s) < 3 OR _s[3] = '*' OR decodeURLComponent(_s[3]) = toString(`country`)), arrayEnumerate(_split), _split))) AS _place, bitmapToArray(`active`) AS _ids
+            SELECT arrayJoin(arrayMap(_k -> toUInt32(bitShiftLeft(toUInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - toInt64(toUnixTimestamp({from:DateTime})), 60) + 1), 6) + _k), arrayFilter((_k, _s) -> _s[1] = 'active' AND (length(_s) < 2 OR _s[2] = '*' OR decodeURLComponent(_s[2]) = toString(`page`)) AND (length(_s) < 3 OR _s[3] = '*' OR decodeURLComponent(_s[3]) = toString(`country`)), arrayEnumerate(_asked.1), _asked.1))) AS _place, bitmapToArray(`active`) AS _ids
             FROM `weir`.`clicks_state`
-            WHERE window_start IN (_tail.1) AND toUnixTimestamp(window_start) >= toInt64(toUnixTimestamp({from:DateTime})) AND toUnixTimestamp(window_start) < toInt64(toUnixTimestamp({to:DateTime})) AND arrayExists(s -> s[1] = 'active', _split) AND arrayExists(_s -> _s[1] = 'active' AND (length(_s) < 2 OR _s[2] = '*' OR decodeURLComponent(_s[2]) = toString(`page`)) AND (length(_s) < 3 OR _s[3] = '*' OR decodeURLComponent(_s[3]) = toString(`country`)), _split)
+            WHERE window_start IN (_tail.1) AND toUnixTimestamp(window_start) >= toInt64(toUnixTimestamp({from:DateTime})) AND toUnixTimestamp(window_start) < toInt64(toUnixTimestamp({to:DateTime})) AND arrayExists(s -> s[1] = 'active', _asked.1) AND (_asked.2 OR `page` IN (_asked.3)) AND (_asked.4 OR `country` IN (_asked.5)) AND arrayExists(_s -> _s[1] = 'active' AND (length(_s) < 2 OR _s[2] = '*' OR decodeURLComponent(_s[2]) = toString(`page`)) AND (length(_s) < 3 OR _s[3] = '*' OR decodeURLComponent(_s[3]) = toString(`country`)), _asked.1)
             UNION ALL
-            SELECT arrayJoin(arrayMap(_k -> toUInt32(bitShiftLeft(toUInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - toInt64(toUnixTimestamp({from:DateTime})), 60) + 1), 6) + _k), arrayFilter((_k, _s) -> _s[1] = 'active' AND (length(_s) < 2 OR _s[2] = '*' OR decodeURLComponent(_s[2]) = toString(`page`)) AND (length(_s) < 3 OR _s[3] = '*' OR decodeURLComponent(_s[3]) = toString(`country`)), arrayEnumerate(_split), _split))), bitmapToArray(`active_state`)
+            SELECT arrayJoin(arrayMap(_k -> toUInt32(bitShiftLeft(toUInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - toInt64(toUnixTimestamp({from:DateTime})), 60) + 1), 6) + _k), arrayFilter((_k, _s) -> _s[1] = 'active' AND (length(_s) < 2 OR _s[2] = '*' OR decodeURLComponent(_s[2]) = toString(`page`)) AND (length(_s) < 3 OR _s[3] = '*' OR decodeURLComponent(_s[3]) = toString(`country`)), arrayEnumerate(_asked.1), _asked.1))), bitmapToArray(`active_state`)
             FROM `weir`.`clicks_1m_rollup`
-            PREWHERE toUnixTimestamp(window_start) >= toInt64(toUnixTimestamp({from:DateTime})) AND toUnixTimestamp(window_start) < toInt64(toUnixTimestamp({to:DateTime})) AND arrayExists(s -> s[1] = 'active', _split) AND arrayExists(_s -> _s[1] = 'active' AND (length(_s) < 2 OR _s[2] = '*' OR decodeURLComponent(_s[2]) = toString(`page`)) AND (length(_s) < 3 OR _s[3] = '*' OR decodeURLComponent(_s[3]) = toString(`country`)), _split)
+            PREWHERE toUnixTimestamp(window_start) >= toInt64(toUnixTimestamp({from:DateTime})) AND toUnixTimestamp(window_start) < toInt64(toUnixTimestamp({to:DateTime})) AND arrayExists(s -> s[1] = 'active', _asked.1) AND (_asked.2 OR `page` IN (_asked.3)) AND (_asked.4 OR `country` IN (_asked.5)) AND arrayExists(_s -> _s[1] = 'active' AND (length(_s) < 2 OR _s[2] = '*' OR decodeURLComponent(_s[2]) = toString(`page`)) AND (length(_s) < 3 OR _s[3] = '*' OR decodeURLComponent(_s[3]) = toString(`country`)), _asked.1)
             WHERE throwIf(`active` > 0 AND NOT (bitmapCardinality(`active_state`) > 0), 'ids of windows of 1m in the range are not kept any more (keep_states 30d): ask for later ones') = 0) AS _s)
                 GROUP BY _id
             )
