@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"weir/internal/await"
+	"weir/internal/kafkatest"
+	"weir/internal/local"
 	"weir/internal/local/localtest"
 )
 
@@ -85,4 +87,47 @@ func TestQuestions(t *testing.T) {
 	if most.Load() != questionsMost {
 		t.Errorf("%d questions at a time, want %d", most.Load(), questionsMost)
 	}
+}
+
+// TestQuestionGivenUp: the server ends a question that nothing waits for any more.
+func TestQuestionGivenUp(t *testing.T) {
+	var ports [2]int
+	for i := range ports {
+		var err error
+		if ports[i], err = kafkatest.FreePort(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	engine, err := local.StartNative(local.NativeConfig{Data: t.TempDir(), HTTP: ports[0], TCP: ports[1], Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(engine.Kill)
+	c := dial(t, Config{URLs: []string{engine.URL()}, Database: "default"})
+	runs := func(want int) func() error {
+		return func() error {
+			var n int
+			err := c.home().query(t.Context(), "look", "SELECT toInt64(count()) FROM system.processes WHERE query LIKE 'SELECT sum(sipHash64(number))%'", func(scan func(...any) error) error {
+				var found int64
+				err := scan(&found)
+				n = int(found)
+				return err
+			})
+			if err == nil && n != want {
+				err = fmt.Errorf("the server answers %d questions, want %d", n, want)
+			}
+			return err
+		}
+	}
+	ctx, giveUp := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.home().question(ctx, "ask", "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)", func(func(...any) error) error { return nil })
+	}()
+	await.Until(t, runs(1))
+	giveUp()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the question: %v", err)
+	}
+	await.Until(t, runs(0))
 }

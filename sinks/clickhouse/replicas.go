@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
@@ -76,8 +77,14 @@ func (r *replicas) question(ctx context.Context, what, sql string, row func(scan
 		return explain(r.of(what), fmt.Errorf("%d other questions are not answered yet: %w", questionsMost, ctx.Err()))
 	}
 	defer func() { <-r.questions }()
-	return r.query(ctx, what, sql, row)
+	return r.query(ch.Context(ctx, ch.WithSettings(whileAwaited)), what, sql, row)
 }
+
+// whileAwaited are settings with which the server ends a question when weir closes its connection,
+// because the answer took too long or nothing waits for it any more. Without them the server goes on
+// to the end, and more and more questions that were given up run at a time. It looks after such
+// statements only as may write nothing.
+var whileAwaited = ch.Settings{"readonly": 2, "cancel_http_readonly_queries_on_client_close": 1}
 
 // once calls f with the server that is asked. After an error the next one is asked from
 // then on.
