@@ -81,10 +81,10 @@ func inferred() map[string]struct {
 		"ids within objects": {make(func(i int, ts int64) string {
 			return fmt.Sprintf(`{"ts":%d,"visitor":{"id":"v%d"},"event":{"id":"e%d"},"product":{"id":"p%d"}}`, ts, i, i, i%9)
 		}), []string{"users, kind: hll, field: visitor.id}", "dedupe: {field: event.id}", "- {name: id, field: product.id}", "the job counts 400.\n"}},
-		"positions of nobody": {make(func(i int, ts int64) string {
+		"positions without a user": {make(func(i int, ts int64) string {
 			return fmt.Sprintf(`{"ts":%d,"van":"v%d","pos":{"lon":%d.5,"lat":%d.25}}`, ts, i%30, i%180, i%80)
 		}), []string{"    # measures:  ", "# - {name: places, kind: geo, member: ID, lon: pos.lon, lat: pos.lat, optional: true} # positions: for ID, write the field that says whose they are", "the job counts 400.\n"}},
-		"amounts at positions of nobody": {make(func(i int, ts int64) string {
+		"amounts at positions without a user": {make(func(i int, ts int64) string {
 			return fmt.Sprintf(`{"ts":%d,"lon":%d.5,"lat":%d.25,"price":%d}`, ts, i%180, i%80, i)
 		}), []string{"    measures:\n      # - {name: places, kind: geo, member: ID, lon: lon, lat: lat, ", "- {name: price, kind: sum, field: price, scale: 0}", "the job counts 400.\n"}},
 		"no time": {make(func(i int, ts int64) string { return `{"type":"beat","value":1}` }), []string{"time: {unit: record}", "the job counts 400.\n"}},

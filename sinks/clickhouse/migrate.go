@@ -260,6 +260,12 @@ func (c *Client) forgetProgress(to, where string) string {
 	return "ALTER TABLE " + c.name("weir_rollups") + c.onCluster() + " UPDATE " + to + " WHERE " + where + " SETTINGS mutations_sync = 2"
 }
 
+// rollupsIn returns a regular expression, for Go and for ClickHouse, that finds the rollups of the
+// job's version in the text of a view: what follows l.base in their names.
+func (l *layout) rollupsIn() string {
+	return `\b` + regexp.QuoteMeta(l.base) + `(_\d+[dhms]_rollup)`
+}
+
 // otherSource reports whether a level is made from other rows than when its view was made:
 // from a rollup that is new to the list, or from a shorter one because one was removed.
 func (inv *inventory) otherSource(l *layout, i int) bool {
@@ -273,7 +279,7 @@ func (inv *inventory) otherSource(l *layout, i int) bool {
 		now = l.levels[i-1].table
 	}
 	longest := int64(0)
-	for _, m := range regexp.MustCompile(`\b`+regexp.QuoteMeta(l.base)+`(_\d+[dhms]_rollup)(?:`+AllShards+`)?\b`).FindAllStringSubmatch(view, -1) {
+	for _, m := range regexp.MustCompile(l.rollupsIn()+`(?:`+AllShards+`)?\b`).FindAllStringSubmatch(view, -1) {
 		if seconds := secondsOf(m[1]); seconds < v.seconds && seconds > longest {
 			was, longest = l.base+m[1], seconds
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -229,7 +228,7 @@ func (s *Sink) note(ctx context.Context, what string, d levelData, opened, done 
 // level is made from. It reads the level's source, and no rollup that is not in the list.
 func (d levelData) sameSource(view string) string {
 	rollup := func(v *level) string { return text(strings.TrimPrefix(v.table, d.l.base)) }
-	read := "extractAll(" + view + ", " + text(`\b`+regexp.QuoteMeta(d.l.base)+`(_[0-9]+[dhms]_rollup)`) + ")"
+	read := "extractAll(" + view + ", " + text(d.l.rollupsIn()) + ")"
 	var known []string
 	for i := range d.i + 1 {
 		known = append(known, rollup(&d.l.levels[i]))

@@ -232,14 +232,12 @@ func (w *walker) wrong(s *shown, some []walked) string {
 	users, things := map[int]bool{}, map[string]uint64{}
 	var prices []float64
 	high, low, n := int64(0), int64(0), int64(0) // sum of units, as high·10^9 + low
-	mean := 0.0
 	for _, e := range some {
 		users[e.user] = true
 		things[e.thing]++
 		if !math.IsNaN(e.price) {
 			prices = append(prices, e.price)
 			high, low = high+e.units/1e9, low+e.units%1e9
-			mean += float64(e.units)
 			n++
 		}
 	}
@@ -255,9 +253,6 @@ func (w *walker) wrong(s *shown, some []walked) string {
 	sort.Slice(some, func(i, j int) bool { return before(some[i], some[j]) })
 	people := uint64(len(users))
 	revenue := decimal9(high, low)
-	if math.Abs(mean) > 0 {
-		mean /= float64(n) * 1e9
-	}
 	switch {
 	case s.hits != uint64(len(some)):
 		return fmt.Sprintf("%d hits, want %d", s.hits, len(some))
@@ -277,7 +272,7 @@ func (w *walker) wrong(s *shown, some []walked) string {
 		if s.least != prices[0] || s.most != prices[len(prices)-1] {
 			return fmt.Sprintf("prices from %g to %g, want %g to %g", s.least, s.most, prices[0], prices[len(prices)-1])
 		}
-		if math.Abs(s.usual-mean) > 1e-9*math.Max(1, math.Abs(mean))+1 { // the naive pass adds floats of 1e18
+		if mean := (float64(high) + float64(low)/1e9) / float64(n); math.Abs(s.usual-mean) > 1e-12*math.Max(1, math.Abs(mean)) {
 			return fmt.Sprintf("mean %g, want %g", s.usual, mean)
 		}
 		for i, level := range []float64{0.5, 0.9, 0.95, 0.99} {
