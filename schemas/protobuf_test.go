@@ -592,3 +592,34 @@ func TestProtobufEnumsOfMaps(t *testing.T) {
 		}
 	}
 }
+
+// TestDeepProto: a schema whose braces and brackets are nested too deep is refused before it is
+// compiled, which would take memory without bound. Those in texts and comments do not count.
+func TestDeepProto(t *testing.T) {
+	option := func(open, shut string, n int) string {
+		return `syntax = "proto3"; import "google/protobuf/descriptor.proto"; message A { A a = 1; } extend google.protobuf.MessageOptions { A x = 50000; }
+			message M { option (x) = {` + strings.Repeat(open, n) + strings.Repeat(shut, n) + `}; int64 n = 1; }`
+	}
+	many := strings.Repeat("{ [ ( < ", 100)
+	for name, c := range map[string]struct {
+		text    string
+		sources []source
+		deep    bool
+	}{
+		"few":            {option("a {", "}", maxNesting-2), nil, false},
+		"braces":         {option("a {", "}", maxNesting-1), nil, true},
+		"angles":         {option("a <", ">", maxNesting), nil, true},
+		"not closed":     {option("a {", "", maxNesting), nil, true},
+		"behind a text":  {`syntax = "proto3"; option java_package = '\'"'; option go_package = "//'\\\""; ` + option("a {", "}", maxNesting)[len(`syntax = "proto3";`):], nil, true},
+		"behind others":  {"// '\n/* \" **/" + option("a {", "}", maxNesting), nil, true},
+		"in a source":    {`syntax = "proto3"; import "a.proto"; message N {}`, []source{{"a.proto", option("a {", "}", maxNesting)}}, true},
+		"in a comment":   {"// " + many + "\n/* " + many + " */ " + option("a {", "}", 9) + " // " + many, nil, false},
+		"in a text":      {option("a {", "}", 9) + ` option java_package = "` + many + `\"` + many + `"; option go_package = '` + many + `\'` + many + `';`, nil, false},
+		"one by another": {option("a {", "}", 9) + " message B { message C { repeated int64 n = 1 [deprecated = true]; map<string, int64> m = 2; } }", nil, false},
+	} {
+		_, err := parseProto(c.text, c.sources)
+		if c.deep != errors.Is(err, errNesting) || err != nil && !c.deep {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

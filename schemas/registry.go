@@ -32,6 +32,7 @@ type Config struct {
 const (
 	maxAnswer     = 16 << 20 // bytes of one answer
 	maxReferences = 1000     // schemas that one schema refers to, in all
+	maxText       = 4 << 20  // bytes of a schema with those that it refers to; Confluent's registry keeps each in a record of 1 MB
 )
 
 // A Registry is a client of a schema registry. It may be used by several goroutines.
@@ -228,7 +229,11 @@ func (o Of) read(ctx context.Context, path string) (parsed, error) {
 		return nil, fmt.Errorf("it has the type %s, and the job's format is %s", a.Type, o.format)
 	}
 	var sources []source
-	if err := o.references(ctx, a.References, map[reference]bool{}, &sources); err != nil {
+	left := maxText - len(*a.Schema)
+	if left < 0 {
+		return nil, errTooLong
+	}
+	if err := o.references(ctx, a.References, map[reference]bool{}, &sources, &left); err != nil {
 		return nil, err
 	}
 	p, err := o.parse(*a.Schema, sources)
@@ -251,8 +256,13 @@ func (o Of) parse(text string, sources []source) (parsed, error) {
 	return one{s}, err
 }
 
-// references appends the schemas that others refer to, each after those that it refers to.
-func (o Of) references(ctx context.Context, list []reference, seen map[reference]bool, into *[]source) error {
+// errTooLong is the error of a schema that would take too much memory: a parser needs up to two hundred times
+// the text.
+var errTooLong = fmt.Errorf("it has more than %d MiB, with the schemas to which it refers", maxText>>20)
+
+// references appends the schemas that others refer to, each after those that it refers to. Together they have
+// at most left bytes.
+func (o Of) references(ctx context.Context, list []reference, seen map[reference]bool, into *[]source, left *int) error {
 	for _, ref := range list {
 		if seen[ref] {
 			continue
@@ -264,7 +274,10 @@ func (o Of) references(ctx context.Context, list []reference, seen map[reference
 		if err != nil {
 			return fmt.Errorf("version %d of subject %s, to which it refers: %w", ref.Version, ref.Subject, err)
 		}
-		if err := o.references(ctx, a.References, seen, into); err != nil {
+		if *left -= len(*a.Schema); *left < 0 {
+			return errTooLong
+		}
+		if err := o.references(ctx, a.References, seen, into, left); err != nil {
 			return err
 		}
 		*into = append(*into, source{ref.Name, *a.Schema})

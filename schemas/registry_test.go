@@ -209,3 +209,29 @@ func TestReferencesEnd(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLongSchema: a schema is read up to a size, to which those count that it refers to.
+func TestLongSchema(t *testing.T) {
+	double := schematest.Start(t)
+	text := func(name string, size int) string {
+		return `{"type":"record","name":"` + name + `","fields":[],"doc":"` + strings.Repeat("x", size) + `"}`
+	}
+	double.Add("b", schematest.Schema{Type: "AVRO", Text: text("B", maxText/2)})
+	double.Add("a", schematest.Schema{Type: "AVRO", Text: text("A", maxText/4), References: []schematest.Reference{{Name: "B", Subject: "b", Version: 1}}})
+	to := []schematest.Reference{{Name: "A", Subject: "a", Version: 1}}
+	of := registry(t, Config{URL: double.URL}).For(event.Avro)
+	for subject, c := range map[string]struct {
+		schema schematest.Schema
+		long   bool
+	}{
+		"alone":    {schematest.Schema{Type: "AVRO", Text: text("C", maxText-1000)}, false},
+		"together": {schematest.Schema{Type: "AVRO", Text: text("C", maxText/4-1000), References: to}, false},
+		"too long": {schematest.Schema{Type: "AVRO", Text: text("C", maxText)}, true},
+		"too much": {schematest.Schema{Type: "AVRO", Text: text("C", maxText/4), References: to}, true},
+	} {
+		_, err := of.Schema(t.Context(), id(schematest.Prefix(double.Add(subject, c.schema))))
+		if c.long != (err != nil) || err != nil && !strings.Contains(err.Error(), "it has more than 4 MiB, with the schemas to which it refers") {
+			t.Errorf("%s: %v", subject, err)
+		}
+	}
+}
