@@ -474,6 +474,9 @@ func (w *walk) entry(a *protoAction, from, to, depth int) int {
 	if unknown {
 		return to
 	}
+	if a.slot >= 0 {
+		w.vals[a.slot] = Value{Kind: Composite}
+	}
 	switch key.Kind {
 	case ProtoString:
 	case ProtoBool:

@@ -21,7 +21,7 @@ type protoAction struct {
 	sub      *protoBlock // of a message that leads to wanted values
 	elements []protoAction
 	indexes  []int    // of elements, in a repeated field…
-	keys     []string // …or a map
+	keys     []string // …or a map; of one that is wanted as a whole, and has entries that may be unknown, none
 	counter  int      // of a repeated field, in walk.counts; of a timestamp, in walk.times
 	clears   []int    // slots of the other members of its oneof…
 	resets   []int    // …and their counters
@@ -130,9 +130,12 @@ func (c *protoCompiler) action(f *MessageField, want *field) protoAction {
 	switch {
 	case c.each && want.sub == nil && want.slot == 0 && f.Kind == ProtoMessage && f.Repeated && !f.Map:
 		return c.events(f)
-	case f.Map && want.sub != nil:
+	case f.Map && (want.sub != nil || f.entry().Closed):
+		if want.sub == nil { // whether it has an entry
+			return protoAction{field: f, slot: want.slot, keys: []string{}}
+		}
 		a := protoAction{field: f, slot: -1}
-		value := &f.Message.Fields[slices.IndexFunc(f.Message.Fields, func(v MessageField) bool { return v.Number == 2 })]
+		value := f.entry()
 		for i := range want.sub.keys {
 			first := c.p.counters
 			e := c.action(value, &want.sub.keys[i])
@@ -153,6 +156,11 @@ func (c *protoCompiler) action(f *MessageField, want *field) protoAction {
 		return a
 	}
 	return c.single(f, want)
+}
+
+// entry returns the field of the values of a map.
+func (f *MessageField) entry() *MessageField {
+	return &f.Message.Fields[slices.IndexFunc(f.Message.Fields, func(v MessageField) bool { return v.Number == 2 })]
 }
 
 // single compiles what to do with a value that is not repeated, or is wanted as a whole.
@@ -197,7 +205,7 @@ func (t *MessageType) step(steps []pathStep) (*MessageField, []pathStep) {
 	case f.Map != (rest[0].key != ""):
 		return nil, nil
 	case f.Map:
-		return &f.Message.Fields[slices.IndexFunc(f.Message.Fields, func(v MessageField) bool { return v.Number == 2 })], rest[1:]
+		return f.entry(), rest[1:]
 	}
 	one := *f
 	one.Repeated = false

@@ -566,6 +566,7 @@ message E { Other e = 1 [(confluent.field_meta).doc = "x"]; }`, []source{{"other
 func TestProtobufEnumsOfMaps(t *testing.T) {
 	f := mustProto(t, `syntax = "proto2"; enum E { FIVE = 5; ONE = 1; } message M { map<string, E> of = 1; }`)
 	r := reader(t, event.Protobuf, f.schema(event.SchemaName{Message: []int{0}}), []string{"of.a", "of.b"})
+	all := reader(t, event.Protobuf, f.schema(event.SchemaName{Message: []int{0}}), []string{"of"})
 	entry := func(key string, value ...byte) []byte {
 		inner := append(protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), key), value...)
 		return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), inner)
@@ -589,6 +590,14 @@ func TestProtobufEnumsOfMaps(t *testing.T) {
 		err := read(r, c.data, vals)
 		if got := fmt.Sprintf("%v %s, %v %s", vals[0].Kind, vals[0].Bytes, vals[1].Kind, vals[1].Bytes); err != nil || got != c.want {
 			t.Errorf("%x: %s, %v; want %s", c.data, got, err, c.want)
+		}
+		// The map itself is there if an entry is.
+		want := event.Composite
+		if c.want == "missing , missing " {
+			want = event.Missing
+		}
+		if err := read(all, c.data, vals[:1]); err != nil || vals[0].Kind != want {
+			t.Errorf("%x: the map is %v, %v; want %v", c.data, vals[0].Kind, err, want)
 		}
 	}
 }
