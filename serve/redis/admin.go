@@ -1,7 +1,9 @@
 package redis
 
 import (
+	"bytes"
 	"fmt"
+	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -15,7 +17,7 @@ var adminCommands = []command{
 	{name: "config", each: 1000 * nanosecond, arity: -2, subs: map[string]int{"get": -3, "set": -4, "resetstat": 2}, since: "2.0.0", family: "server", about: "GET, SET of what exists; RESETSTAT", differ: "Only the parameters that mean something here.", run: onServer(configCommand)},
 	{name: "info", each: 1000 * nanosecond, arity: -1, since: "1.0.0", family: "server", about: "the state of the server", differ: "Fewer fields.", run: onServer(info)},
 	{name: "memory", arity: -2, subs: map[string]int{"usage": -3}, keys: keySpec{2, 2, 1}, since: "4.0.0", family: "server", about: "USAGE of a key, by reckoning", run: onKeys(memoryCommand)},
-	{name: "object", arity: -2, subs: map[string]int{"encoding": 3, "refcount": 3, "idletime": 3}, keys: keySpec{2, 2, 1}, since: "2.2.3", family: "generic", about: "ENCODING REFCOUNT IDLETIME", differ: "Reference counts are 1 and idle times 0.", run: onKeys(objectCommand)},
+	{name: "object", arity: -2, subs: map[string]int{"encoding": 3, "refcount": 3, "idletime": 3}, keys: keySpec{2, 2, 1}, since: "2.2.3", family: "generic", about: "ENCODING REFCOUNT IDLETIME", differ: "Reference counts are 1 and idle times 0. The encoding is that of a new key with such a value, also after APPEND or SREM.", run: onKeys(objectCommand)},
 	{name: "debug", arity: -2, since: "1.0.0", family: "server", about: "SET-ACTIVE-EXPIRE, PROTOCOL", differ: "The harmless parts only.", run: onServer(debug)},
 	{name: "function", arity: -2, subs: map[string]int{"flush": -2, "list": -2}, flags: flagWrite, since: "7.0.0", family: "server", about: "FLUSH, LIST", differ: "There are no functions.", run: onNothing(functionCommand)},
 	{name: "time", arity: 1, since: "2.6.0", family: "server", about: "the clock, in seconds and microseconds", run: onKeys(func(c call, k *keyspace) {
@@ -87,7 +89,7 @@ func commandCommand(c call) {
 
 func (c call) commandInfo(cmd *command) {
 	if cmd == nil {
-		c.w.NullArray()
+		c.w.Null()
 		return
 	}
 	var names []string
@@ -204,9 +206,15 @@ func (c call) configSet(s *Server, args [][]byte) {
 				c.w.Error("ERR Unknown option or number of arguments for CONFIG SET - '" + string(args[i]) + "'")
 				return
 			}
-			n, ok := parseInt(args[i+1])
-			if !ok || n < 0 {
-				c.w.Error("ERR CONFIG SET failed (possibly related to argument '" + p.name + "') - argument couldn't be parsed into an integer")
+			for j := range i / 2 {
+				if bytes.EqualFold(args[2*j], args[i]) {
+					c.w.Error("ERR CONFIG SET failed (possibly related to argument '" + string(args[i]) + "') - duplicate parameter")
+					return
+				}
+			}
+			n, ok := parseSize(args[i+1])
+			if !ok {
+				c.w.Error("ERR CONFIG SET failed (possibly related to argument '" + p.name + "') - argument must be a memory value")
 				return
 			}
 			if most := p.most(s); n > most {
@@ -220,6 +228,19 @@ func (c call) configSet(s *Server, args [][]byte) {
 	}
 	c.w.Status("OK")
 }
+
+// parseSize reads a size as Redis does: a number, and a unit in any case.
+func parseSize(b []byte) (n int64, ok bool) {
+	digits := bytes.TrimRight(b, "bBkKmMgG")
+	unit, ok := sizeUnits[strings.ToLower(string(b[len(digits):]))]
+	if !ok || len(digits) == 0 || digits[0] < '0' {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(digits), 10, 64)
+	return n * unit, err == nil && n <= math.MaxInt64/unit
+}
+
+var sizeUnits = map[string]int64{"": 1, "b": 1, "k": 1e3, "kb": 1 << 10, "m": 1e6, "mb": 1 << 20, "g": 1e9, "gb": 1 << 30}
 
 func settable(name []byte) (parameter, bool) {
 	for _, p := range parameters {
@@ -283,9 +304,18 @@ func info(c call, s *Server) {
 }
 
 func memoryCommand(c call, k *keyspace) {
-	if len(c.args) != 3 && !(len(c.args) == 5 && is(c.args[3], "SAMPLES")) {
-		c.w.Error(errSyntax)
-		return
+	for rest := c.args[3:]; len(rest) > 0; rest = rest[2:] {
+		if len(rest) < 2 || !is(rest[0], "SAMPLES") {
+			c.w.Error(errSyntax)
+			return
+		}
+		switch samples, ok := c.integer(rest[1]); {
+		case !ok:
+			return
+		case samples < 0:
+			c.w.Error(errSyntax)
+			return
+		}
 	}
 	it := k.read(c.args[2])
 	if it == nil {
@@ -433,6 +463,8 @@ func (c call) debugProtocol(kind string) {
 
 func functionCommand(c call) {
 	switch {
+	case is(c.args[1], "FLUSH") && len(c.args) == 3 && !flushOption(c.args[2:]):
+		c.w.Error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")
 	case is(c.args[1], "FLUSH") && len(c.args) <= 3:
 		c.w.Status("OK")
 	case is(c.args[1], "LIST"):

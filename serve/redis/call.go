@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 
 	"weir/serve/resp"
 	"weir/sketches/bitmap"
@@ -112,8 +113,9 @@ func parseFloat(b []byte) (float64, bool) {
 	return v, err == nil && !math.IsNaN(v)
 }
 
-// strtod reads a number. For a number beyond float64 it returns the nearest
-// value and strconv.ErrRange; for a text that is no number, strconv.ErrSyntax.
+// strtod reads a number. For a number beyond float64, or so small that it is none of
+// float64 but 0, it returns the nearest value and strconv.ErrRange; for a text that is no
+// number, strconv.ErrSyntax.
 func strtod(b []byte) (float64, error) {
 	if len(b) == 0 || len(b) > 512 {
 		return 0, strconv.ErrSyntax
@@ -134,8 +136,21 @@ func strtod(b []byte) (float64, error) {
 		s += "p0" // C does without
 	}
 	v, err := strconv.ParseFloat(s, 64)
-	if errors.Is(err, strconv.ErrRange) {
+	if errors.Is(err, strconv.ErrRange) || err == nil && v == 0 && !writtenZero(s) {
 		return v, strconv.ErrRange
 	}
 	return v, err
+}
+
+// writtenZero reports whether a number that was read as 0 is 0 as it is written, too:
+// whether it has no other digit in front of its exponent.
+func writtenZero(s string) bool {
+	end, digits := "eE", "123456789"
+	if strings.ContainsAny(s, "xX") {
+		end, digits = "pP", digits+"abcdefABCDEF"
+	}
+	if i := strings.IndexAny(s, end); i >= 0 {
+		s = s[:i]
+	}
+	return !strings.ContainsAny(s, digits)
 }

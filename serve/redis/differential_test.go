@@ -543,6 +543,66 @@ func TestSubcommandsSameAsRedis(t *testing.T) {
 	}
 }
 
+// TestOddArgumentsSameAsRedis: arguments that random commands seldom have.
+func TestOddArgumentsSameAsRedis(t *testing.T) {
+	theirs := redistest.Start(t).Conn()
+	_, addr := start(t, Config{})
+	ours := dial(t, addr)
+	both := func(command ...string) {
+		t.Helper()
+		if where := same(command, do(t, ours, anys(command)...), do(t, theirs, anys(command)...)); where != "" {
+			t.Errorf("%q %s", command, where)
+		}
+	}
+	const release = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
+	none, known := strings.Repeat("0", 40), digest(release)
+	both("SET", "s", "1")
+	both("PFADD", "h", "1")
+	both("SADD", "u", "1")
+	both("RPUSH", "l", "1")
+	for _, number := range []string{"0", "0e5", "-0e-400", "0x0p7", "0x0e0", "5e-324", "1e-400", "-1e-400", "0x1p-2000", "0x.0a", "00e9", "1e400", "1\x002", "\x00"} {
+		both("ZADD", "z", number, "m"+number)
+		both("ZINCRBY", "z", number, "n"+number)
+		both("ZSCORE", "z", "m"+number)
+		both("ZCOUNT", "z", number, "("+number)
+		both("ZCOUNT", "z", number, number)
+		both("GEOADD", "g", number, number, number)
+	}
+	for _, place := range []string{"inf", "-inf", "Infinity", "nan", "1e300"} {
+		both("GEOADD", "g", place, "1", "m")
+		both("GEORADIUS", "g", "1", place, "1", "km")
+	}
+	for _, kind := range []string{"zset", "ZSET", "Set", "STRING", "list", "none", ""} {
+		both("SCAN", "0", "COUNT", "100", "TYPE", kind)
+	}
+	// An EXEC that is refused ends the transaction.
+	both("EXEC", "x")
+	both("MULTI")
+	both("SET", "s", "2")
+	both("EXEC", "x")
+	both("GET", "s")
+	both("EXEC")
+	// What is wrong with the number of keys comes before what is wrong with the script, which is not loaded then.
+	for _, keys := range []string{"x", "-1", "2", "1.5"} {
+		both("EVALSHA", none, keys, "s")
+		both("EVALSHA", known, keys, "s")
+		both("EVALSHA", "x", keys, "s")
+		both("EVAL", "no script", keys, "s")
+		both("EVAL", release, keys, "s")
+		both("SCRIPT", "EXISTS", known)
+	}
+	both("SCRIPT", "LOAD", release)
+	for _, line := range []string{
+		"SCRIPT FLUSH x", "SCRIPT FLUSH SYNC ASYNC", "SCRIPT EXISTS " + known, "SCRIPT FLUSH async", "SCRIPT EXISTS " + known, "FUNCTION FLUSH x", "FUNCTION FLUSH SYNC x", "FUNCTION FLUSH sync",
+		"COMMAND INFO nosuch", "MEMORY USAGE nosuch SAMPLES", "MEMORY USAGE nosuch SAMPLES 5", "MEMORY USAGE nosuch SAMPLES x", "MEMORY USAGE nosuch SAMPLES -1", "MEMORY USAGE nosuch SAMPLES 5 SAMPLES 0", "MEMORY USAGE nosuch x 5",
+		"CONFIG SET maxmemory 100mb", "CONFIG GET maxmemory", "CONFIG SET maxmemory 7K", "CONFIG GET maxmemory", "CONFIG SET maxmemory 300000001B", "CONFIG GET maxmemory", "CONFIG SET maxmemory -1", "CONFIG SET maxmemory +1",
+		"CONFIG SET maxmemory 1.5mb", "CONFIG SET maxmemory 1tb", "CONFIG SET maxmemory x", "CONFIG SET maxmemory 5m MAXMEMORY 6m", "CONFIG SET hll-sparse-max-bytes 3kb", "CONFIG GET hll-sparse-max-bytes",
+	} {
+		both(strings.Fields(line)...)
+	}
+	compareKeys(t, func(w []string) (any, any) { return do(t, ours, anys(w)...), do(t, theirs, anys(w)...) })
+}
+
 // sameAsRedis compares commands of families, drawn by weights of 28 together.
 func sameAsRedis(t *testing.T, names []string, weights []int) {
 	theirs := redistest.Start(t).Conn()

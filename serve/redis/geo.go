@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"math"
 	"strconv"
 
 	"weir/sketches/geo"
@@ -28,10 +29,18 @@ func (c call) place(args [][]byte) (lon, lat float64, ok bool) {
 		return
 	}
 	if lon < geo.LonMin || lon > geo.LonMax || lat < geo.LatMin || lat > geo.LatMax {
-		c.w.Error("ERR invalid longitude,latitude pair " + strconv.FormatFloat(lon, 'f', 6, 64) + "," + strconv.FormatFloat(lat, 'f', 6, 64))
+		c.w.Error("ERR invalid longitude,latitude pair " + printed(lon) + "," + printed(lat))
 		return lon, lat, false
 	}
 	return lon, lat, true
+}
+
+// printed returns a number as printf of C does with %f.
+func printed(v float64) string {
+	if math.IsInf(v, 0) {
+		return [...]string{"inf", "-inf"}[btoi(v < 0)]
+	}
+	return strconv.FormatFloat(v, 'f', 6, 64)
 }
 
 func (c call) unit(arg []byte) (geo.Unit, bool) {

@@ -3,6 +3,7 @@ package redis
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 var keyCommands = []command{
@@ -192,7 +193,8 @@ func (c call) strings(list []string) {
 // A scanQuery is the options of SCAN and SSCAN.
 type scanQuery struct {
 	pattern string
-	kind    string // "": any
+	typed   bool // only keys of this kind
+	kind    string
 	count   int
 }
 
@@ -240,7 +242,7 @@ func (c call) scanOptions(args [][]byte, types bool) (q scanQuery, ok bool) {
 				return q, false
 			}
 		case is(args[0], "TYPE") && types:
-			q.kind = string(args[1])
+			q.typed, q.kind = true, string(args[1])
 		default:
 			c.w.Error(errSyntax)
 			return q, false
@@ -273,12 +275,12 @@ func scan(c call, k *keyspace) {
 			if !c.spendKey(q.pattern, key) {
 				return false
 			}
-			if match(q.pattern, key) && (q.kind == "" || q.kind == it.kind.typeName()) {
+			if match(q.pattern, key) && (!q.typed || strings.EqualFold(q.kind, it.kind.typeName())) {
 				found = append(found, key)
 			}
 			return true
 		})
-		if next == 0 && len(k.listed) > 0 && q.kind == "" {
+		if next == 0 && len(k.listed) > 0 && !q.typed {
 			next = windowCursor
 		}
 	} else {
@@ -329,10 +331,15 @@ func rename(c call, k *keyspace, unlessTaken bool) {
 }
 
 func flush(c call, k *keyspace) {
-	if len(c.args) > 2 || len(c.args) == 2 && !is(c.args[1], "ASYNC") && !is(c.args[1], "SYNC") {
+	if !flushOption(c.args[1:]) {
 		c.w.Error(errSyntax)
 		return
 	}
 	k.flush()
 	c.w.Status("OK")
+}
+
+// flushOption reports whether a command that deletes everything may have these options.
+func flushOption(args [][]byte) bool {
+	return len(args) == 0 || len(args) == 1 && (is(args[0], "ASYNC") || is(args[0], "SYNC"))
 }

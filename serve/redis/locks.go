@@ -121,22 +121,36 @@ func plainScript(text string) string {
 const noScript = "ERR there is no Lua here: only the scripts that release and extend a lock are known, see docs/commands-redis.md; or use DELEX key IFEQ token"
 
 func eval(c call, k *keyspace, known scriptCache) {
+	keys, ok := c.scriptKeys()
+	if !ok {
+		return
+	}
 	s, ok := c.scriptOf(c.args[1])
 	if !ok {
 		return
 	}
 	known.remember(string(c.args[1]), s)
-	c.runScript(k, s)
+	c.runScript(k, s, keys)
 }
 
 func evalsha(c call, k *keyspace, known scriptCache) {
+	keys := int64(0)
+	if len(c.args[1]) == digestMost { // Redis looks at the length first
+		var ok bool
+		if keys, ok = c.scriptKeys(); !ok {
+			return
+		}
+	}
 	s, ok := known[strings.ToLower(string(c.args[1]))]
 	if !ok {
 		c.w.Error("NOSCRIPT No matching script. Please use EVAL.")
 		return
 	}
-	c.runScript(k, s)
+	c.runScript(k, s, keys)
 }
+
+// digestMost is the length of the digest of a script.
+const digestMost = 2 * sha1.Size
 
 func digest(text string) string {
 	sum := sha1.Sum([]byte(text))
@@ -175,6 +189,8 @@ func scriptCommand(c call, k *keyspace, known scriptCache) {
 			_, ok := known[strings.ToLower(string(a))]
 			c.w.Int(int64(btoi(ok)))
 		}
+	case is(sub, "FLUSH") && !flushOption(c.args[2:]):
+		c.w.Error("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
 	case is(sub, "FLUSH"):
 		clear(known)
 		c.w.Status("OK")
@@ -183,26 +199,31 @@ func scriptCommand(c call, k *keyspace, known scriptCache) {
 	}
 }
 
-// runScript does what the script would do. Every script takes one key.
-func (c call) runScript(k *keyspace, s script) {
-	numbers, ok := parseInt(c.args[2])
+// scriptKeys reads how many of the arguments are keys. If that cannot be, it sends the error,
+// which in Redis comes before one about the script.
+func (c call) scriptKeys() (keys int64, ok bool) {
+	keys, ok = c.integer(c.args[2])
 	switch {
 	case !ok:
-		c.w.Error(errInteger)
-		return
-	case numbers < 0:
+		return 0, false
+	case keys < 0:
 		c.w.Error("ERR Number of keys can't be negative")
-		return
-	case numbers > int64(len(c.args)-3):
+		return 0, false
+	case keys > int64(len(c.args)-3):
 		c.w.Error("ERR Number of keys can't be greater than number of args")
-		return
+		return 0, false
 	}
+	return keys, true
+}
+
+// runScript does what the script would do. Every script takes one key.
+func (c call) runScript(k *keyspace, s script, keys int64) {
 	args := c.args[3:]
 	need := 2
 	if s != compareAndDelete {
 		need = 3
 	}
-	if numbers != 1 || len(args) < need {
+	if keys != 1 || len(args) < need {
 		c.w.Error("ERR this script takes one key and then " + [...]string{2: "a token", 3: "a token and milliseconds"}[need])
 		return
 	}

@@ -3,6 +3,7 @@ package redis
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"time"
 
 	"weir/serve/key"
@@ -208,6 +209,11 @@ func (c *client) execute(args [][]byte) {
 	}
 	t := &c.transaction
 	if fault := c.refuse(cmd, args); fault != "" {
+		if cmd != nil && cmd.name == "exec" { // as Redis does, also without MULTI
+			t.end(&c.keys)
+			c.w.Error("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(fault, "ERR "))
+			return
+		}
 		t.aborted = t.aborted || t.open
 		c.w.Error(fault)
 		return

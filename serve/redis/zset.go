@@ -248,12 +248,13 @@ func (c call) interval(low, high []byte) (geo.Interval, bool) {
 }
 
 // parseBound reads a score of a range; a parenthesis in front makes it
-// exclusive. As in Redis, blanks may come before the number, and a number
+// exclusive. As in Redis, blanks may come before the number, a byte 0 ends it, and a number
 // beyond float64 is infinite.
 func parseBound(b []byte) (v float64, open, ok bool) {
 	if len(b) > 0 && b[0] == '(' {
 		open, b = true, b[1:]
 	}
+	b, _, _ = bytes.Cut(b, []byte{0})
 	if len(b) == 0 { // as strtod reads it
 		return 0, open, true
 	}
