@@ -32,6 +32,13 @@ func TestPageNumbers(t *testing.T) {
 		}
 	}
 	is("numbers", with("dom.js", `return [0.00213, 0.25, -0.5, 2.345, 1234].map(of.number).join(" ")`), "0.00213 0.25 -0.5 2.35 1,234")
+	is("numbers of very many digits", with("dom.js", `return [1e300, -1.23456789e20, 999999999999999, 1e15, 4e-300, 0.0000012].flatMap((v) => [of.number(v), of.compact(v)]).join(" ")`),
+		"1E300 1E300 -1.23457E20 -1.23457E20 999,999,999,999,999 1000T 1E15 1E15 4E-300 4E-300 0.0000012 0.0000012")
+	is("numbers that are shown in part", with("dom.js", `return [2889.889833082, 1234.5, 0.1234, 0.123, 17591060144509151746, -1414803972.22, 0].map((value) => of.margin({ value, error: 0 })).join(" ")`),
+		"rounded exact rounded exact rounded exact exact")
+	is("moments", with("dom.js", `const today = new Date().toISOString().slice(0, 11);
+		return [of.when(today + "09:08:07Z"), of.when(today + "09:08:07Z", true), of.when("2001-02-03T04:05:06Z"), of.when("2001-02-03T04:05:06Z", true), of.fromTo("x", "9".repeat(20))].join("|")`),
+		"09:08|09:08:07|2001-02-03 04:05|2001-02-03 04:05:06|x to 9999999999999999")
 	is("errors", with("dom.js", `return [[0.25, 0.00125], [12.5, 0.6], [250, 1.25], [3, 0]].map(([value, error]) => of.margin({ value, error })).join(" ") + of.margin({ value: null, error: 0 })`), "± 0.0025 ± 1.2 ± 3 exact")
 	is("a chart below 0", with("chart.js", `const c = new of.Chart("x", () => {});
 		document.body.append(c.element);
@@ -45,6 +52,18 @@ func TestPageNumbers(t *testing.T) {
 		c.show(seconds);
 		await new Promise((done) => setTimeout(done));
 		return [c.u.scales.y.max.toFixed(5), ...c.u.axes[1].values(c.u, [0, 0.0015])].join(" ")`), "0.00432 0 0.0015")
+	is("a chart of one step", with("chart.js", `const c = new of.Chart("x", () => {});
+		document.body.append(c.element);
+		c.show(answer([5]));
+		await new Promise((done) => setTimeout(done));
+		return [c.u.scales.x.min, c.u.scales.x.max].join(" ")`), "0 60")
+	is("old moments of the health", with("tiles.js", `const t = new of.Health(page), old = "2001-02-03T04:05:06Z";
+		t.show({ now: at(9), audit: { at: old, mismatches: 0 }, jobs: [{ job: "j", state: "running", trouble: [], lag: 0, last_flush: null, last_flush_took_s: 0, complete_until: old, partitions: [] }] });
+		return t.body.querySelector(".audit").textContent.slice(0, 42) + "|" + [...t.body.querySelectorAll("dd")].map((e) => e.textContent).join("|")`),
+		"Audit: 0 mismatches at 2001-02-03 04:05:06|0 records|none yet|–|2001-02-03 04:05:06")
+	is("people of a window that began another day", with("tiles.js", `const t = new of.People(page);
+		t.show({ now: ["60s", "5m", "30m", "today"].map((last) => ({ last, value: 1, error: 0, from: "2001-02-03T00:00:00Z" })) });
+		return t.body.querySelector(".error").textContent`), "exact · since 2001-02-03 00:00")
 	is("a chart of 0", with("tiles.js", `const t = new of.Series(page, "x", "x", () => page.job.measures[0]);
 		return [[0, 0], [null, null]].map((values) => t.show(answer(values))).join("|")`), "|Nothing was counted in this range.")
 	is("a map of a cell", with("map.js", `const m = new of.WorldMap(() => {});
@@ -57,7 +76,7 @@ func TestPageNumbers(t *testing.T) {
 		return [1, 2].map((mismatches) => {
 			t.show({ now: at(9), audit: { at: at(5), mismatches, found: [] }, jobs: [] });
 			return t.body.querySelector(".audit").textContent;
-		}).join(" ")`), "Audit: 1 mismatch at 00:05:00. Audit: 2 mismatches at 00:05:00.")
+		}).join(" ")`), "Audit: 1 mismatch at 1970-01-01 00:05:00. Audit: 2 mismatches at 1970-01-01 00:05:00.")
 	is("a group of two columns", with("tiles.js", `const t = new of.Top(page);
 		for (const column of page.job.by) t.show({ measure: "hits", from: at(0), columns: [column], of: 1, groups: [{ group: ["a"], value: 1, error: 0 }] });
 		t.list.querySelector("button").click();

@@ -90,12 +90,13 @@ export class Chart {
   make() {
     const line = color("accent"), band = color("band"), ink = color("faint"), grid = color("grid");
     const axis = { stroke: ink, font: "12px system-ui, sans-serif", grid: { stroke: grid, width: 1 }, ticks: { show: false } };
+    // A single step has the axis to itself: uPlot would let it end in some years.
     const edge = this.edge ? line : "transparent";
     const steps = this.bars ? uPlot.paths.bars({ size: [0.72, 60], radius: 0.15 }) : null;
     this.u = new uPlot({
       ...this.size(), tzDate: utc, padding: [12, 30, 0, 0], legend: { show: false },
       cursor: { y: false, points: { size: 7, fill: line }, drag: { x: true, y: false, setScale: false }, sync: { key: "time", filters: { pub: (event) => event === "mousemove" || event === "mouseleave" } } },
-      scales: { y: { range: (_, min, max) => [Math.min(0, min * 1.08), max > 0 ? max * 1.08 : min < 0 ? 0 : 1] } },
+      scales: { x: { range: (u, min, max) => (u.data[0].length === 1 ? [min, min + this.last.step_s] : [min, max]) }, y: { range: (_, min, max) => [Math.min(0, min * 1.08), max > 0 ? max * 1.08 : min < 0 ? 0 : 1] } },
       axes: [{ ...axis, values: labels, space: 64, size: 40 }, { ...axis, size: 52, values: (_, all) => all.map(compact) }],
       series: [{}, { paths: steps ? () => null : undefined, stroke: edge, points: { show: false } }, { paths: steps ? () => null : undefined, stroke: edge, points: { show: false } },
         { stroke: line, width: steps ? 0 : 2, fill: steps ? line : undefined, paths: steps ?? undefined, points: { show: false, filter: steps ? undefined : alone, size: 5, fill: line }, spanGaps: false }],

@@ -41,19 +41,24 @@ export function say(of, text) {
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const small = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 const fine = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 }); // below 1
+const far = new Intl.NumberFormat("en", { notation: "scientific", maximumSignificantDigits: 6 }); // a text of hundreds of digits fits nowhere
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
 
-// number writes a value in full.
+// outlying says whether a number has so many digits, before or behind the point, that it is written with a power of ten.
+const outlying = (v) => Math.abs(v) >= 1e15 || (v !== 0 && Math.abs(v) < 1e-6);
+
+// number writes a value in full, but for digits that are too many.
 export function number(v) {
   if (v == null) return "–";
+  if (outlying(v)) return far.format(v);
   return Number.isInteger(v) ? whole.format(v) : (Math.abs(v) < 1 ? fine : small).format(v);
 }
 // shown writes the value of a number of the API; k is how few people are withheld.
 export const shown = (n, k) => (n.withheld ? "< " + k : number(n.value));
 // bounds writes a number of which the API has two bounds.
 export const bounds = (n, k) => (n.withheld ? "< " + k : n.least === n.most ? number(n.least) : `${number(n.least)} to ${number(n.most)}`);
-export const compact = (v) => (v == null ? "" : (Math.abs(v) < 1 ? fine : short).format(v));
+export const compact = (v) => (v == null ? "" : (outlying(v) ? far : Math.abs(v) < 1 ? fine : short).format(v));
 export const share = (part, all) => (all ? percent.format(part / all) : "–");
 
 // margin writes how far off a number may be: 95 % of such estimates are at most two
@@ -61,15 +66,19 @@ export const share = (part, all) => (all ? percent.format(part / all) : "–");
 export function margin(n) {
   if (n.withheld) return "too few people to show";
   if (n.value == null) return "";
-  if (!(n.error > 0)) return "exact";
+  if (!(n.error > 0)) return written(n.value) ? "exact" : "rounded";
   return "± " + (Number.isInteger(n.value) ? whole.format(Math.ceil(2 * n.error)) : number(2 * n.error));
 }
 
+// written says whether number writes all digits that a value has in the log. Beyond 2^53 JavaScript has lost some.
+const written = (v) => Math.abs(v) <= Number.MAX_SAFE_INTEGER && Number(number(v).replaceAll(",", "")) === v;
+
 export const clock = (t, seconds) => (t ? new Date(t).toISOString().slice(11, seconds ? 19 : 16) : "–");
-export const stamp = (t) => (t ? new Date(t).toISOString().slice(0, 19).replace("T", " ") : "–");
+// stamp writes a moment, and a text that is none as it stands: an address may have one.
+export const stamp = (t) => (!t ? "–" : isNaN(new Date(t)) ? String(t) : new Date(t).toISOString().slice(0, 19).replace("T", " "));
 
 // when writes a moment, with its date if that is not today's.
-export const when = (t) => (stamp(t).slice(0, 10) === stamp(Date.now()).slice(0, 10) ? clock(t) : stamp(t).slice(0, 16));
+export const when = (t, seconds) => (stamp(t).slice(0, 10) === stamp(Date.now()).slice(0, 10) ? clock(t, seconds) : stamp(t).slice(0, seconds ? 19 : 16));
 
 // fromTo writes two moments, and the date of the second one if it is another.
 export const fromTo = (from, until) => `${stamp(from).slice(0, 16)} to ${stamp(until).slice(stamp(from).slice(0, 10) === stamp(until).slice(0, 10) ? 11 : 0, 16)}`;

@@ -124,7 +124,7 @@ export class People extends Tile {
     for (const n of this.numbers) {
       const of = answer.now.find((one) => one.last === n.last);
       say(n.value, shown(of, this.page.catalog.k));
-      say(n.error, margin(of) + " · since " + clock(of.from));
+      say(n.error, margin(of) + " · since " + when(of.from));
       n.value.classList.toggle("none", !of.value);
     }
     if (answer.now.some((n) => n.value || n.withheld)) return "";
@@ -588,8 +588,8 @@ export class Worker extends Tile {
 // audited says what the last audit found.
 function audited(audit) {
   if (!audit) return "No scheduled audit yet: the first begins soon after the start, if there is an audit.interval.";
-  if (audit.mismatches) return `Audit: ${number(audit.mismatches)} mismatch${audit.mismatches === 1 ? "" : "es"} at ${clock(audit.at, true)}.`;
-  return `Audit: 0 mismatches at ${clock(audit.at, true)}. Nothing is lost and nothing is doubled.`;
+  if (audit.mismatches) return `Audit: ${number(audit.mismatches)} mismatch${audit.mismatches === 1 ? "" : "es"} at ${when(audit.at, true)}.`;
+  return `Audit: 0 mismatches at ${when(audit.at, true)}. Nothing is lost and nothing is doubled.`;
 }
 
 export class Health extends Tile {
@@ -609,8 +609,8 @@ export class Health extends Tile {
       h("h3", null, j.job, h("span", { class: "pill", "data-state": j.trouble.length ? "error" : j.state }, j.trouble.length ? "trouble" : j.state)),
       j.trouble.map((text) => h("p", { class: "trouble" }, text)),
       h("dl", { class: "facts" },
-        fact("lag", number(j.lag) + " records"), fact("last flush", ago(j.last_flush, answer.now) + " ago"), fact("it took", Math.round(j.last_flush_took_s * 1000) + " ms"),
-        fact("complete until", clock(j.complete_until, true)),
+        fact("lag", number(j.lag) + " records"), fact("last flush", j.last_flush ? ago(j.last_flush, answer.now) + " ago" : "none yet"), fact("it took", j.last_flush ? Math.round(j.last_flush_took_s * 1000) + " ms" : "–"),
+        fact("complete until", when(j.complete_until, true)),
         Object.entries(j.records ?? {}).filter(([k, n]) => n || k === "counted").sort((a, b) => b[1] - a[1]).map(([k, n]) => fact(k, number(n)))),
       h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Partitions of " + j.job }, h("table", null,
         h("thead", null, h("tr", null, ["Partition", "Lag", "Watermark", "Open chunk", "Durable"].map((t, i) => h("th", { scope: "col", class: i ? "n" : null }, t)))),
