@@ -139,12 +139,20 @@ function controls() {
     select("Steps", [["", "auto"], ...lengths(page.job).map((s) => [String(s), span(s)])], state.every, (v) => go({ every: v || null })),
     only(),
     state.from && chip(fromTo(state.from, state.until ?? Date.now()), { from: null, until: null }),
+    gone(people),
     filters.map((k) => chip(`${k.slice(3)} = ${state[k]}`, { [k]: null })));
+}
+
+// gone says what the address asks for and this weir does not have: the page shows something else instead.
+function gone(people) {
+  const has = { job: [page.job.job], people, measure: page.job.measures.map((m) => m.name), column: page.job.by };
+  return Object.keys(has).filter((k) => k in state && !has[k].includes(state[k])).map((k) =>
+    chip(`no ${k === "job" ? "job" : k === "column" ? `column of ${page.job.job}` : `measure of ${page.job.job}`} is called ${state[k]}` + (k === "job" ? `: this is ${page.job.job}` : ""), { [k]: null }));
 }
 
 // other asks for the two ends of a range.
 function other() {
-  const end = (text, at) => h("label", { class: "choice" }, h("span", null, text), h("input", { type: "datetime-local", value: at?.slice(0, 16) ?? "" }));
+  const end = (text, at) => h("label", { class: "choice" }, h("span", null, text), h("input", { type: "datetime-local", value: isNaN(Date.parse(at)) ? "" : new Date(at).toISOString().slice(0, 19) }));
   const from = end("From (UTC)", state.from), until = end("Until (UTC)", state.until), wrong = h("p", { role: "alert", class: "error" });
   const at = (label) => label.querySelector("input").value.padEnd(19, ":00") + "Z";
   const show = () => {
@@ -260,12 +268,24 @@ async function explain(tile) {
 const quoted = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
 
 function copyable(text) {
+  const code = h("code", null, text);
   const button = h("button", { type: "button", onclick: async () => {
-    await navigator.clipboard.writeText(text);
-    say(button, "Copied");
+    say(button, (await copy(text, code)) ? "Copied" : "Selected");
     setTimeout(() => say(button, "Copy"), 1500);
   } }, "Copy");
-  return h("div", { class: "copy" }, h("pre", { tabindex: 0 }, h("code", null, text)), button);
+  return h("div", { class: "copy" }, h("pre", { tabindex: 0 }, code), button);
+}
+
+// copy copies a text. Browsers give the clipboard only to a page of https or of this machine; on
+// others the text is selected where it stands, and copied from there.
+async function copy(text, element) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    getSelection().selectAllChildren(element);
+    return document.execCommand("copy");
+  }
 }
 
 read();
