@@ -55,7 +55,7 @@ func TestPictureStates(t *testing.T) {
 	b.Visit(base + "/?last=15m")
 	b.Until(`parseInt(document.querySelector("#hits .total strong")?.textContent.replaceAll(",", "")) > 3000`)
 	p.kill()
-	b.Until(`document.querySelector("#live").dataset.state === "stale" && document.querySelector("#live-text").textContent.startsWith("no answer for")`)
+	b.Until(`document.querySelector("#live").dataset.state === "stale" && document.querySelector("#live").textContent.startsWith("no answer for")`)
 	states(t, b, "stale")
 }
 

@@ -34,15 +34,19 @@ class Page {
 const page = new Page();
 let tiles = [];
 let stream = null;
-let last = 0; // when the last event came
+let heard = null; // when the last event came, by two clocks: one may be set back, the other stands while the machine sleeps
 let again = 0;
+let away = false; // out of sight, and without a stream
+
+const hear = () => (heard = { date: Date.now(), running: performance.now() });
+const silence = () => Math.max(Date.now() - heard.date, performance.now() - heard.running) / 1000;
 
 // start asks what there is, and begins; without it, it says why and tries again.
 async function start() {
   clearTimeout(again);
   try {
     await session();
-    const r = await fetch("api/v1/jobs", { cache: "no-store" });
+    const r = await fetch("api/v1/jobs", { cache: "no-store", signal: AbortSignal.timeout(10000) });
     if (r.status === 401) return token();
     if (!r.ok) throw new Error((await r.text()).slice(0, 300));
     const catalog = await r.json(), same = tiles.length && told(catalog) === told(page.catalog);
@@ -181,6 +185,7 @@ let asked = "";
 // connect opens a stream for the questions of the tiles, unless one has the same. Tiles with
 // the same question share its answers.
 function connect(asking) {
+  if (away) return;
   const questions = [...new Set(asking.map((t) => t.question()))];
   const url = "api/v1/stream?" + questions.map((q) => "ask=" + encodeURIComponent(q)).join("&");
   if (url === asked && stream && stream.readyState !== EventSource.CLOSED) return;
@@ -197,7 +202,7 @@ function connect(asking) {
     asking.forEach((t) => t.say(["loading", "error"].includes(t.element.dataset.state) ? "error" : t.element.dataset.state, why));
   };
   questions.forEach((q, i) => now.addEventListener("ask" + i, (e) => {
-    last = Date.now();
+    hear();
     live("ok", "live");
     const answer = JSON.parse(e.data);
     asking.filter((t) => t.asking === q).forEach((t) => t.take(answer));
@@ -232,17 +237,60 @@ async function refusal(url) {
   }
 }
 
-// live shows whether the numbers are live.
-function live(what, text) {
+// live shows whether the numbers are live. The length of a silence is not read aloud every second.
+function live(what, text, length = "") {
   $("live").dataset.state = what;
   document.documentElement.dataset.live = what;
   say($("live-text"), text);
+  say($("live-length"), length);
 }
 
+// After so many seconds without an answer the connection is taken for broken, even if nothing says
+// so, as after a change of network: the rarest questions are answered every 30 s.
+const broken = 60;
+
 setInterval(() => {
-  const silent = Math.round((Date.now() - last) / 1000);
-  if (last && silent > 5 && $("live").dataset.state !== "error") live("stale", `no answer for ${silent} s`);
+  if (!heard || away || $("live").dataset.state === "error") return;
+  const silent = Math.round(silence());
+  if (silent > 5) live("stale", "no answer", ` for ${silent} s`);
+  if (silent > broken) anew();
 }, 1000);
+
+// anew opens another stream in place of the one that there is. What is shown is old until it answers.
+function anew() {
+  rest();
+  if (heard) hear(); // the next one gets as long
+  tiles.filter((t) => t.offered() && t.question() != null).forEach((t) => t.element.toggleAttribute("data-old", true));
+  start();
+}
+
+function rest() {
+  stream?.close();
+  stream = null;
+  asked = "";
+}
+
+// A browser has six connections for all pages of a weir, and a stream takes one: a seventh page would
+// not load. So a page that is out of sight gives its stream back, and asks again when it is seen.
+const unseen = 5000;
+let leave = 0;
+
+function look() {
+  clearTimeout(leave);
+  if (document.hidden) {
+    leave = setTimeout(() => {
+      away = true;
+      rest();
+    }, unseen);
+  } else if (away) {
+    away = false;
+    if ($("token")) return; // what is being typed stays
+    live(heard ? "stale" : "loading", heard ? "connecting again" : "connecting");
+    tiles.forEach((t) => t.missed?.());
+    anew();
+  }
+}
+document.addEventListener("visibilitychange", look);
 
 // explain shows how to ask the question of a tile elsewhere.
 async function explain(tile) {
@@ -291,4 +339,5 @@ async function copy(text, element) {
 read();
 watch(() => page.catalog && layout());
 live("loading", "connecting");
+look(); // it may be opened out of sight
 start();

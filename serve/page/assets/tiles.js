@@ -34,6 +34,7 @@ class Tile {
 
   // take shows an event of the stream.
   take({ status, answer, error }) {
+    this.element.toggleAttribute("data-old", false);
     if (status !== 200) {
       this.say("error", status === 403 ? "Withheld: " + error : error);
       return;
@@ -536,6 +537,11 @@ export class Worker extends Tile {
 
   question() {
     return this.page.catalog.kill ? "health" : null;
+  }
+
+  // missed forgets the rates: the page has not asked for some time, so it knows of no silence.
+  missed() {
+    this.samples = [];
   }
 
   async kill() {
