@@ -211,6 +211,14 @@ func TestGroupsWithoutNumber(t *testing.T) {
 	}
 }
 
+// TestGroupsInAllDigits: sums that are equal as floating-point numbers are ordered by all their digits.
+func TestGroupsInAllDigits(t *testing.T) {
+	all := []group{{[]string{"a"}, number{Value: json.Number("639511147086610284.01")}}, {[]string{"b"}, number{Value: json.Number("639511147086610284.02")}}, {[]string{"c"}, number{Value: json.Number("639511147086610302")}}}
+	if slices.SortFunc(all, greater); all[0].Group[0] != "c" || all[1].Group[0] != "b" || all[2].Group[0] != "a" {
+		t.Errorf("%v", all)
+	}
+}
+
 // TestSlowAnswer: a question that takes too long gets an answer that says so, while the connection
 // is still open: after WriteTimeout the client would get none.
 func TestSlowAnswer(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -86,7 +87,22 @@ func greater(a, b group) int {
 		}
 		return -1
 	}
-	return cmp.Or(cmp.Compare(size(b.Value), size(a.Value)), slices.Compare(a.Group, b.Group))
+	if order := cmp.Compare(size(b.Value), size(a.Value)); order != 0 {
+		return order
+	}
+	return cmp.Or(exact(b.Value).Cmp(exact(a.Value)), slices.Compare(a.Group, b.Group))
+}
+
+// exact returns a value in all digits: sums that differ in the seventeenth have one size.
+func exact(value any) *big.Rat {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return new(big.Rat)
+	}
+	if r, ok := new(big.Rat).SetString(string(text)); ok {
+		return r
+	}
+	return new(big.Rat)
 }
 
 // size returns a value as a number that sorts.
