@@ -25,7 +25,8 @@ type board struct {
 	jobs    []boardJob
 	shown   int // index of the job to show
 	audit   *boardAudit
-	at      time.Time // when the process answered last
+	at      time.Time // when the process answered last, by its clock
+	taken   time.Time // and by the clock here
 	failed  error     // of the last time; nil: it answered
 	samples map[string][]sampled
 }
@@ -116,7 +117,8 @@ type answer struct {
 		Audit *boardAudit   `json:"audit"`
 		Jobs  []boardHealth `json:"jobs"`
 	}
-	err error
+	taken time.Time // when health was told, by the clock here
+	err   error
 }
 
 // look asks the process. measures has the measure to order the groups by, for jobs for
@@ -134,7 +136,7 @@ func (b *board) look(ctx context.Context, measures map[string]string) (a answer)
 	if a.err = b.get(ctx, "health", nil, &a.health); a.err != nil {
 		return a
 	}
-	a.build = catalog.Build.Version
+	a.build, a.taken = catalog.Build.Version, time.Now()
 	for _, j := range catalog.Jobs {
 		if b.only != "" && j.Job != b.only {
 			continue
@@ -222,7 +224,7 @@ func (b *board) take(a answer) {
 	if b.failed = a.err; a.err != nil {
 		return
 	}
-	b.at, b.build, b.jobs, b.audit = a.health.Now, a.build, a.jobs, a.health.Audit
+	b.at, b.taken, b.build, b.jobs, b.audit = a.health.Now, a.taken, a.build, a.jobs, a.health.Audit
 	b.shown = min(b.shown, max(0, len(b.jobs)-1))
 	for _, j := range b.jobs {
 		s := sampled{at: a.health.Now, rate: -1}

@@ -151,10 +151,10 @@ func (s screen) facts(b *board, j *boardJob, now time.Time) []string {
 		rate = count(r)
 	}
 	if j.health.LastFlush != nil {
-		flush = ago(now.Sub(*j.health.LastFlush)) + " ago"
+		flush = ago(b.now(now).Sub(*j.health.LastFlush)) + " ago"
 	}
 	if b.audit != nil {
-		audited = fmt.Sprintf("audit %s at %s", spelling.Count(b.audit.Mismatches, "mismatch"), b.audit.At.UTC().Format("15:04"))
+		audited = fmt.Sprintf("audit %s at %s", spelling.Count(b.audit.Mismatches, "mismatch"), dated(b.audit.At, b.now(now)))
 		if b.audit.Mismatches > 0 {
 			audited = s.style(red, audited)
 		}
@@ -314,24 +314,36 @@ func (n boardNumber) size() float64 {
 	return f
 }
 
-// count writes a number in at most nine characters: exact below ten million.
+// count writes a number in at most nine characters: exact below ten million if it is whole, and
+// with three digits if it is below 1.
 func count(f float64) string {
 	whole := math.Round(f)
 	switch size := math.Abs(f); {
 	case size >= 1e16:
-		return strconv.FormatFloat(f, 'g', 3, 64)
+		return powers(f)
 	case size >= 1e13:
 		return strconv.FormatFloat(f/1e12, 'f', 1, 64) + "T"
 	case size >= 1e10:
 		return strconv.FormatFloat(f/1e9, 'f', 1, 64) + "G"
 	case size >= 1e7:
 		return strconv.FormatFloat(f/1e6, 'f', 1, 64) + "M"
+	case size < 1 && f != 0:
+		return powers(f)
 	case size < 100 && whole != f:
 		return strconv.FormatFloat(f, 'f', 2, 64)
 	}
 	text := strconv.FormatInt(int64(whole), 10)
 	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
 		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+// powers writes a number in three digits, or as many as fit, with a power of ten if it is far from 1.
+func powers(f float64) string {
+	text := strconv.FormatFloat(f, 'g', 3, 64)
+	for digits := 2; len(text) > 9 && digits > 0; digits-- {
+		text = strconv.FormatFloat(f, 'g', digits, 64)
 	}
 	return text
 }
@@ -357,6 +369,23 @@ func ago(d time.Duration) string {
 		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
 	}
 	return d.Round(time.Second).String()
+}
+
+// now is what the clock of the process says, which may be another machine's.
+func (b *board) now(here time.Time) time.Time {
+	if b.taken.IsZero() {
+		return here
+	}
+	return b.at.Add(here.Sub(b.taken))
+}
+
+// dated writes a time, with its date if that is not today's.
+func dated(at, now time.Time) string {
+	at = at.UTC()
+	if at.Format(time.DateOnly) == now.UTC().Format(time.DateOnly) {
+		return at.Format("15:04")
+	}
+	return at.Format("2006-01-02 15:04")
 }
 
 // pad fills a text with blanks behind it, or cuts it; lead puts them before it.

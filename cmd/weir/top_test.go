@@ -77,6 +77,7 @@ func boardOf(t *testing.T) *board {
 		}
 		b.take(a)
 	}
+	b.taken = drawn
 	return b
 }
 
@@ -220,11 +221,29 @@ func FuzzScreen(f *testing.F) {
 func TestCount(t *testing.T) {
 	for f, want := range map[float64]string{
 		0: "0", 999: "999", 1000: "1,000", -1234: "-1,234", 9_999_999: "9,999,999", 12_345_678: "12.3M",
-		98_765_432_100: "98.8G", 3e14: "300.0T", 1e17: "1e+17", 0.125: "0.12", 1234.5: "1,235", -123: "-123",
+		98_765_432_100: "98.8G", 3e14: "300.0T", 1e17: "1e+17", 0.125: "0.125", 0.00213: "0.00213", -0.5: "-0.5", 0.0000213: "2.13e-05", -1.234e300: "-1.2e+300", 1.234e-300: "1.23e-300", 12.345: "12.35", 1234.5: "1,235", -123: "-123",
 	} {
 		if got := count(f); got != want || len(got) > 9 {
 			t.Errorf("%v: %s, want %s", f, got, want)
 		}
+	}
+}
+
+// TestOtherClock: how long ago something was, and whether it was today, goes by the clock of the
+// process, and not by the one of the machine that shows it.
+func TestOtherClock(t *testing.T) {
+	there, here := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
+	flushed := there.Add(-time.Second)
+	b, a := newBoard("http://weir", "", ""), answer{taken: here, jobs: []boardJob{{Job: "clicks", health: boardHealth{LastFlush: &flushed}}}}
+	a.health.Now, a.health.Audit = there, &boardAudit{At: there.Add(-time.Hour)}
+	b.take(a)
+	text := screen{width: 200}.plain(b, here.Add(2*time.Second))
+	if !strings.Contains(text, "last flush 3.0 s ago") || !strings.Contains(text, "audit 0 mismatches at 11:00") {
+		t.Errorf("%s", text)
+	}
+	a.health.Audit.At = there.Add(-24 * time.Hour)
+	if text := (screen{width: 200}).plain(b, here); !strings.Contains(text, "audit 0 mismatches at 2026-11-19 12:00") {
+		t.Errorf("%s", text)
 	}
 }
 
