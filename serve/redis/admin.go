@@ -265,14 +265,14 @@ func info(c call, s *Server) {
 				redisVersion, runtime.Version(), int(s.config.Now().Sub(s.started).Seconds()))
 		}},
 		{"Clients", func() string {
-			return fmt.Sprintf("connected_clients:%d\r\nmaxclients:%d\r\n", len(s.clients), s.config.Clients)
+			return fmt.Sprintf("connected_clients:%d\r\nmaxclients:%d\r\nblocked_clients:0\r\n", len(s.clients), s.config.Clients)
 		}},
 		{"Memory", func() string {
 			runtime.ReadMemStats(&m)
 			return fmt.Sprintf("used_memory:%d\r\nused_memory_dataset:%d\r\nmaxmemory:%d\r\nmaxmemory_policy:noeviction\r\n", m.HeapAlloc, s.store.used, s.settings.memory)
 		}},
 		{"Persistence", func() string {
-			return fmt.Sprintf("loading:0\r\nrdb_changes_since_last_save:%d\r\naof_enabled:0\r\n", s.store.dirty)
+			return fmt.Sprintf("loading:0\r\nrdb_changes_since_last_save:%d\r\nrdb_bgsave_in_progress:0\r\naof_enabled:0\r\naof_rewrite_in_progress:0\r\n", s.store.dirty)
 		}},
 		{"Stats", func() string {
 			return fmt.Sprintf("total_connections_received:%d\r\ntotal_commands_processed:%d\r\nrejected_connections:%d\r\nexpired_keys:%d\r\nevicted_clients:%d\r\nacl_access_denied_auth:%d\r\n",

@@ -693,6 +693,28 @@ func closeTo(t *testing.T, ours, theirs []any) {
 	}
 }
 
+// TestInfoForRedisCLI: INFO has what redis-cli --stat reads, as whole numbers. For a field that
+// is missing it prints -9223372036854775808.
+func TestInfoForRedisCLI(t *testing.T) {
+	_, addr := start(t, Config{})
+	c := dial(t, addr)
+	do(t, c, "SET", "k", 1)
+	info := do(t, c, "INFO").(string)
+	for _, field := range []string{
+		"used_memory", "connected_clients", "blocked_clients", "total_commands_processed", "total_connections_received",
+		"loading", "rdb_bgsave_in_progress", "aof_rewrite_in_progress",
+	} {
+		_, value, _ := strings.Cut(info, "\r\n"+field+":")
+		value, _, _ = strings.Cut(value, "\r\n")
+		if _, err := strconv.Atoi(value); err != nil {
+			t.Errorf("%s is %q", field, value)
+		}
+	}
+	if !strings.Contains(info, "\r\ndb0:keys=1,") {
+		t.Error("no keys in", info)
+	}
+}
+
 // TestClientInfoSameAsRedis: CLIENT INFO has the fields of Redis, but for those that the
 // document leaves out. redis-py fails if one is missing.
 func TestClientInfoSameAsRedis(t *testing.T) {

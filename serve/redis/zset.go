@@ -10,7 +10,7 @@ import (
 )
 
 var zsetCommands = []command{
-	{name: "zadd", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, each: 1600 * nanosecond, since: "1.2.0", family: "sorted set", about: "adds members with scores; NX XX GT LT CH INCR", run: onKeys(zadd)},
+	{name: "zadd", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, each: 1600 * nanosecond, since: "1.2.0", family: "sorted set", about: "adds members with scores; NX XX GT LT CH INCR", differ: "Minus zero becomes zero, in a large set, too.", run: onKeys(zadd)},
 	{name: "zincrby", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "1.2.0", family: "sorted set", about: "adds to the score of a member", run: onKeys(zincrby)},
 	{name: "zrem", arity: -3, flags: flagWrite, keys: firstKey, each: 2700 * nanosecond, since: "1.2.0", family: "sorted set", about: "removes members", run: onKeys(zrem)},
 	{name: "zcard", arity: 2, keys: firstKey, since: "1.2.0", family: "sorted set", about: "the number of members", run: onKeys(zcard)},
