@@ -19,49 +19,122 @@ import (
 // idleMost is how many bytes an idle connection may take.
 const idleMost = 2 << 10
 
+// startOneLoop runs a server with one loop, which reads its time from now, until the test ends.
+func startOneLoop(t *testing.T, now func() time.Time) (addr string) {
+	t.Helper()
+	before := runtime.GOMAXPROCS(2)
+	defer runtime.GOMAXPROCS(before)
+	_, addr = start(t, Config{Now: now})
+	expect(t, dial(t, addr), "PONG", "PING") // so the loop is there
+	return addr
+}
+
 // TestHeavyAreLast: clients that send the heaviest commands allowed, all the time,
 // make others wait for one of their commands at a time, not for one of each. Each of
 // them gets its turns.
 func TestHeavyAreLast(t *testing.T) {
-	const size = 3 << 20 // more than a turn may take, and far less than heavyFor in all, also under the race detector
-	_, addr := start(t, Config{})
-	do(t, dial(t, addr), "SETRANGE", "big", size-1, "x")
-	c := dial(t, addr) // the other is heavy now
-	var all sync.WaitGroup
-	const turns = 25
-	var done [8]atomic.Int64
-	var first atomic.Bool // one of them has had all its turns
-	for i := range done {
-		heavy := dial(t, addr)
-		for range turns {
-			heavy.Send("BITOP", "NOT", fmt.Sprint("d", i%2), "big")
-		}
-		heavy.Flush()
-		all.Go(func() {
-			for range turns {
-				if r, err := heavy.Receive(); err != nil || r != int64(size) {
-					t.Errorf("%v, %v", r, err)
-				}
-				done[i].Add(1)
+	const size = 3 << 20 // BITOP of that takes longer than a turn may, and far less than heavyFor in all, also under the race detector
+	const turns, every = 25, 5
+	var turn atomic.Int64 // counts them from 1 on while it is not negative
+	turn.Store(-1)
+	entered, release := make(chan struct{}), make(chan struct{})
+	addr := startOneLoop(t, func() time.Time {
+		if turn.Load() >= 0 {
+			if n := turn.Add(1); n == 1 || n%every == 0 {
+				entered <- struct{}{}
+				<-release
 			}
-			first.Store(true)
-		})
+		}
+		return time.Now()
+	})
+	light, plug := dial(t, addr), dial(t, addr)
+	do(t, plug, "SETRANGE", "big", size-1, "x")
+	var heavy [8]*redistest.Conn
+	for i := range heavy {
+		heavy[i] = dial(t, addr)
+		expect(t, heavy[i], "PONG", "PING")
 	}
-	pings := 0
-	for !first.Load() {
-		expect(t, c, "PONG", "PING")
-		pings++
-	}
-	for i := range done {
-		if n := done[i].Load(); n < turns/2 {
-			t.Errorf("when one had %d turns, another had %d", turns, n)
+	expect(t, light, "PONG", "PING")
+	// From here on, only turns ask for the time.
+	do(t, plug, "DEBUG", "SET-ACTIVE-EXPIRE", 0)
+	// round returns whose turns there were, in their order. The heavy ones send their commands
+	// during the first turn, and the light one sends during each fifth.
+	round := func() (order []string) {
+		do(t, plug, "DEL", "order")
+		turn.Store(0)
+		if err := errors.Join(plug.Send("RPUSH", "order", "plug"), plug.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		await.Receive(t, "the first turn", entered)
+		var all sync.WaitGroup
+		for i, c := range heavy {
+			for range turns {
+				if err := errors.Join(c.Send("RPUSH", "order", i), c.Send("BITOP", "NOT", fmt.Sprint("d", i%2), "big")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			all.Go(func() {
+				for range 2 * turns {
+					if _, err := c.Receive(); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		done := make(chan struct{})
+		go func() { all.Wait(); close(done) }()
+		release <- struct{}{}
+		for lights := 0; ; {
+			select {
+			case <-entered:
+				if err := errors.Join(light.Send("RPUSH", "order", "light"), light.Flush()); err != nil {
+					t.Fatal(err)
+				}
+				lights++
+				release <- struct{}{}
+				continue
+			case <-done:
+			}
+			turn.Store(-1)
+			for range lights {
+				if _, err := light.Receive(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := plug.Receive(); err != nil {
+				t.Fatal(err)
+			}
+			return strings.Fields(strings.Trim(fmt.Sprint(do(t, plug, "LRANGE", "order", 0, -1)), "[]"))
 		}
 	}
-	all.Wait()
-	// About as many as all turns, fewer where this client is slow to send the next;
-	// after one turn of each it would be at most 25.
-	if pings < 40 {
-		t.Errorf("%d pings meanwhile", pings)
+	fault := func(order []string) string {
+		had := map[string]int{}
+		for i, name := range order {
+			if i > 0 && i%every == 0 && name != "light" {
+				return fmt.Sprintf("after turn %d of %v another than the light one had a turn", i, order)
+			}
+			if had[name]++; name == "light" || had[name] < turns {
+				continue
+			}
+			for i := range heavy {
+				if n := had[fmt.Sprint(i)]; n < turns-2 {
+					return fmt.Sprintf("when one had %d turns, another had %d: %v", turns, n, order)
+				}
+			}
+			return ""
+		}
+		return fmt.Sprintf("none had %d turns: %v", turns, order)
+	}
+	for again := 0; ; again++ { // a client is heavy no longer where the machine stands still for heavyFor
+		switch bad := fault(round()); {
+		case bad == "":
+			return
+		case again == 20:
+			t.Fatal(bad)
+		}
 	}
 }
 
@@ -72,15 +145,13 @@ func TestLongTakeTurns(t *testing.T) {
 	const size = 3 << 20 // BITOP of that takes longer than a turn may
 	var step atomic.Int32
 	entered, release := make(chan struct{}), make(chan struct{})
-	before := runtime.GOMAXPROCS(2) // one loop
-	_, addr := start(t, Config{Now: func() time.Time {
+	addr := startOneLoop(t, func() time.Time {
 		if step.Load() > 0 && step.Add(-1) >= 0 {
 			entered <- struct{}{}
 			<-release
 		}
 		return time.Now()
-	}})
-	runtime.GOMAXPROCS(before)
+	})
 	light, plug, heavy := dial(t, addr), dial(t, addr), dial(t, addr)
 	do(t, heavy, "SETRANGE", "big", size-1, "x")
 	expect(t, light, "PONG", "PING")
@@ -152,15 +223,13 @@ func TestLongTakeTurns(t *testing.T) {
 func TestNewAreLast(t *testing.T) {
 	var armed atomic.Bool
 	entered, release := make(chan struct{}), make(chan struct{})
-	before := runtime.GOMAXPROCS(2) // one loop
-	_, addr := start(t, Config{Now: func() time.Time {
+	addr := startOneLoop(t, func() time.Time {
 		if armed.CompareAndSwap(true, false) {
 			close(entered)
 			<-release
 		}
 		return time.Now()
-	}})
-	runtime.GOMAXPROCS(before)
+	})
 	known, plug := dial(t, addr), dial(t, addr)
 	expect(t, known, "PONG", "PING")
 	expect(t, plug, "PONG", "PING")
