@@ -131,8 +131,10 @@ attribute of RESP3. So ask for the measure ` + "`partial`" + `, which every job 
 may be, and nil while they are whole. Sent after another question, within MULTI or not,
 it tells of every partial reply. ` + "`weir_live_partial_total`" + ` counts partial answers, and
 each answer of ` + "`/api/v1/query`" + ` says whether it is partial. A ClickHouse that hangs delays
-one question at a time, for five seconds. Within five seconds of its return answers are
-whole again.
+one question at a time, for five seconds, or for up to 25 s one that needs a window which
+the process does not know by itself. Within five seconds of its return answers are
+whole again. All window keys of a command, or of a transaction, are looked up within 25 s,
+or the reply is an error.
 
 Counts and all measures but geo reach back as far as the first rollup is kept, if
 its windows are as long as the job's; otherwise, and for geo, they reach as far as

@@ -45,6 +45,7 @@ type Config struct {
 	Stall time.Duration // longest time in which a command arrives; default 30 s
 	Write time.Duration // longest time for a client to read its replies; default 10 s
 	Greet time.Duration // longest time for a client to give the password; default 10 s
+	Ask   time.Duration // longest time to look up the window keys of a command, or of a transaction; default 25 s
 	pause time.Duration // before a password from an address with a wrong one; tests set it
 }
 
@@ -94,6 +95,7 @@ func New(c Config) *Server {
 	c.Greet = cmp.Or(c.Greet, 10*time.Second)
 	c.Stall = cmp.Or(c.Stall, 30*time.Second)
 	c.Write = cmp.Or(c.Write, 10*time.Second)
+	c.Ask = cmp.Or(c.Ask, 25*time.Second) // as over HTTP
 	return &Server{
 		config: c, windows: c.Windows, started: c.Now(),
 		store: newStore(), settings: settings{memory: c.Memory, bulk: c.Bulk, sparseMax: hll.DefaultSparseMax, readOnly: c.ReadOnly},

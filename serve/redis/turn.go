@@ -2,6 +2,7 @@ package redis
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"time"
@@ -100,10 +101,16 @@ func (c *client) run(commands [][][]byte, mayWait bool) (n int) {
 			c.keys.windows = map[string]*item{}
 			defer func() { c.keys.windows, c.keys.listed = nil, nil }()
 			var ready bool
+			ctx := c.ctx
+			if mayWait {
+				var cancel func()
+				ctx, cancel = context.WithTimeoutCause(ctx, s.config.Ask, errAsk)
+				defer cancel()
+			}
 			if c.transaction.open {
-				missing, ready = c.prepareQueue(mayWait)
+				missing, ready = c.prepareQueue(ctx, mayWait)
 			} else {
-				missing, ready = c.prepare(lookup(commands[0][0]), commands[0], mayWait)
+				missing, ready = c.prepare(ctx, lookup(commands[0][0]), commands[0], mayWait)
 			}
 			if !ready {
 				return 0
@@ -172,23 +179,23 @@ func (cmd *command) wantsWindows(args [][]byte) bool {
 
 // prepare looks up the window keys that a command reads. If one is not at hand and
 // mayWait is false, ready is false.
-func (c *client) prepare(cmd *command, args [][]byte, mayWait bool) (f fault, ready bool) {
+func (c *client) prepare(ctx context.Context, cmd *command, args [][]byte, mayWait bool) (f fault, ready bool) {
 	if cmd.flags&flagList != 0 {
 		if !mayWait {
 			return noFault, false
 		}
-		if f := c.list(); f != noFault {
+		if f := c.list(ctx); f != noFault {
 			return f, true
 		}
 	}
-	return c.resolve(cmd, args, mayWait)
+	return c.resolve(ctx, cmd, args, mayWait)
 }
 
 // prepareQueue calls prepare for all commands of a transaction. If one fails the
 // transaction does not run, because it must not run in part.
-func (c *client) prepareQueue(mayWait bool) (f fault, ready bool) {
+func (c *client) prepareQueue(ctx context.Context, mayWait bool) (f fault, ready bool) {
 	for _, q := range c.transaction.queue {
-		switch f, ready := c.prepare(q.cmd, q.args, mayWait); {
+		switch f, ready := c.prepare(ctx, q.cmd, q.args, mayWait); {
 		case !ready:
 			return noFault, false
 		case f != noFault:

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -259,6 +260,33 @@ func (s *slowWindows) Lookup(ctx context.Context, k key.Key) (live.Answer, error
 		return live.Answer{}, ctx.Err()
 	}
 	return s.fakeWindows.Lookup(ctx, k)
+}
+
+// lateWindows has no answer before the time for it is over.
+type lateWindows struct{ *fakeWindows }
+
+func (lateWindows) Lookup(ctx context.Context, _ key.Key) (live.Answer, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		return live.Answer{}, errors.New("there is no end to the time")
+	}
+	<-ctx.Done()
+	return live.Answer{}, ctx.Err()
+}
+
+// TestAnswerInTime: window keys that take too long to look up are given up, all of a command
+// or of a transaction together.
+func TestAnswerInTime(t *testing.T) {
+	bothWays(t, Config{Windows: lateWindows{newFakeWindows()}, Ask: 50 * time.Millisecond}, func(t *testing.T, addr string) {
+		c := dial(t, addr)
+		const late = "ERR no answer about w:clicks:hits:now within 50ms: ClickHouse is slow, or the command asks for too much: ask for fewer keys or a shorter range"
+		expect(t, c, redistest.Error(late), "GET", "w:clicks:hits:now")
+		expect(t, c, redistest.Error(late), "EXISTS", "w:clicks:hits:now", "w:clicks:hits:-1")
+		expect(t, c, "OK", "MULTI")
+		expect(t, c, "QUEUED", "SET", "k", "1")
+		expect(t, c, "QUEUED", "GET", "w:clicks:hits:now")
+		expect(t, c, redistest.Error("EXECABORT Transaction discarded because of: "+late), "EXEC")
+		expect(t, c, nil, "GET", "k")
+	})
 }
 
 // gets checks that the next bytes of a connection are these.

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"iter"
@@ -67,6 +68,9 @@ func windowItem(key string, a live.Answer) *item {
 	return it
 }
 
+// errAsk is why a question is given up.
+var errAsk = errors.New("ClickHouse is slow, or the command asks for too much: ask for fewer keys or a shorter range")
+
 // A fault is the reply to a command whose window keys cannot be looked up.
 type fault string
 
@@ -74,7 +78,7 @@ const noFault fault = ""
 
 // resolve looks up the window keys of a command before it runs. If one is not at hand
 // and mayWait is false, ready is false.
-func (c *client) resolve(cmd *command, args [][]byte, mayWait bool) (f fault, ready bool) {
+func (c *client) resolve(ctx context.Context, cmd *command, args [][]byte, mayWait bool) (f fault, ready bool) {
 	if cmd.flags&flagWrite == 0 && cmd.keys.first == 0 {
 		return noFault, true
 	}
@@ -94,7 +98,11 @@ func (c *client) resolve(cmd *command, args [][]byte, mayWait bool) (f fault, re
 			return noFault, false
 		}
 		if !known {
-			if a, err = c.server.windows.Lookup(c.ctx, k); err != nil {
+			a, err = c.server.windows.Lookup(ctx, k)
+			if err != nil && errors.Is(context.Cause(ctx), errAsk) {
+				return fault(fmt.Sprintf("ERR no answer about %.100s within %s: %v", args[i], c.server.config.Ask, errAsk)), true
+			}
+			if err != nil {
 				return fault("ERR " + strings.TrimPrefix(err.Error(), "ERR ")), true
 			}
 		}
@@ -104,9 +112,9 @@ func (c *client) resolve(cmd *command, args [][]byte, mayWait bool) (f fault, re
 }
 
 // list gathers the window keys for KEYS and SCAN, before the lock.
-func (c *client) list() fault {
+func (c *client) list(ctx context.Context) fault {
 	c.keys.listed = c.keys.listed[:0]
-	for k, err := range c.server.windows.Keys(c.ctx) {
+	for k, err := range c.server.windows.Keys(ctx) {
 		if err != nil {
 			return fault(fmt.Sprintf("ERR the list of window keys: %v", err))
 		}
