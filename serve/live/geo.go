@@ -2,8 +2,8 @@ package live
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -81,35 +81,37 @@ type Place struct {
 const PlacesMost = 1000
 
 // Near returns the members of an answer of positions within so many metres of a point,
-// nearest first, at most n of them.
+// nearest first, at most n of them. It measures the distance of every member: a search of
+// Redis misses those at a longitude of 180 and at the northernmost latitude, and some beyond
+// a pole.
 func Near(value any, lon, lat, metres float64, n int) ([]Place, error) {
 	if _, ok := geo.Encode(lon, lat); !ok || !(metres > 0 && metres <= 20_037_508) {
 		return nil, fmt.Errorf("%w: %v m around %v,%v; want a longitude of -180 to 180, a latitude of -85.05112878 to 85.05112878, and up to 20037508 m", key.ErrQuestion, metres, lon, lat)
-	}
-	metre, ok := geo.ParseUnit([]byte("m"))
-	if !ok {
-		return nil, errors.New("live: geo knows no metres")
 	}
 	set, _ := value.(*geo.Set)
 	if set == nil {
 		return nil, nil
 	}
+	n = min(n, PlacesMost)
 	var all []Place
-	seen := map[string]bool{}
-	search := func(lon float64) {
-		for _, h := range set.Search(nil, geo.Query{Lon: lon, Lat: lat, Shape: geo.Circle(metres, metre), Order: geo.Asc, Count: min(n, PlacesMost), WithDist: true}) {
-			if x, y := h.Position(); !seen[h.Member] {
-				seen[h.Member] = true
-				all = append(all, Place{h.Member, x, y, h.Dist})
-			}
+	nearest := func() {
+		slices.SortStableFunc(all, func(a, b Place) int { return cmp.Compare(a.Metres, b.Metres) })
+		all = all[:min(len(all), n)]
+	}
+	const degree = 111_000 // a degree of latitude has more metres
+	for member, score := range set.Slice(0, set.Len()) {
+		x, y := geo.Decode(uint64(score))
+		if math.Abs(y-lat)*degree > metres {
+			continue
+		}
+		if d := geo.Distance(lon, lat, x, y); d <= metres {
+			all = append(all, Place{member, x, y, d})
+		}
+		if len(all) == 2*PlacesMost { // the others are no longer needed
+			nearest()
 		}
 	}
-	search(lon)
-	if lon == geo.LonMin || lon == geo.LonMax { // one line, from whose eastern name Redis's search sees one side only
-		search(-lon)
-		slices.SortStableFunc(all, func(a, b Place) int { return cmp.Compare(a.Metres, b.Metres) })
-		all = all[:min(len(all), n, PlacesMost)]
-	}
+	nearest()
 	return all, nil
 }
 

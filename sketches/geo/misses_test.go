@@ -126,3 +126,25 @@ func TestSearchFromEdge(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchNorth: a member at the northernmost latitude is found from that latitude only, as with a
+// real server.
+func TestSearchNorth(t *testing.T) {
+	srv := redistest.Start(t)
+	var s Set
+	for member, lat := range map[string]float64{"below": 85.0511, "limit": LatMax} {
+		s.Add([]byte(member), 10, lat)
+		srv.Do(t, "GEOADD", "k", 10, lat, member)
+	}
+	for lat, want := range map[float64]string{LatMax: "[below limit]", 85: "[below]", 80: "[below]"} {
+		var got []string
+		for _, h := range s.Search(nil, Query{Lon: 10, Lat: lat, Shape: Circle(3000, Kilometre)}) {
+			got = append(got, h.Member)
+		}
+		slices.Sort(got)
+		reply, _ := srv.Do(t, "GEORADIUS", "k", 10, lat, 3000, "km").([]any)
+		if fmt.Sprint(got) != want || len(reply) != len(got) {
+			t.Errorf("from %v: %v, want %s; Redis has %d", lat, got, want, len(reply))
+		}
+	}
+}

@@ -88,7 +88,8 @@ func (h *Hit) Position() (lon, lat float64) { return Decode(uint64(h.Score)) }
 // distance keep that order in a sorted search without Count; with Count,
 // Redis's partial quicksort decides their order. The cells are Redis's too, so
 // a search that reaches over a pole with a radius between 550 and 1,253 km can
-// miss members beyond it, as in Redis.
+// miss members beyond it, as in Redis, and members at a longitude of 180 or at
+// LatMax are found from that longitude or latitude only.
 //
 // A search with a centre outside the limits has no hits.
 func (s *Set) Search(dst []Hit, q Query) []Hit {
