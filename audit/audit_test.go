@@ -196,6 +196,23 @@ func TestLeavesOut(t *testing.T) {
 	if got := a.Looked(); got != (Looked{Lines: 2, Chunks: 3}) || !slices.Equal(a.Reached(), []Reached{{0, 0, 100, 110}, {1, 0, 0, 10}}) {
 		t.Errorf("looked at %+v, reached %+v", got, a.Reached())
 	}
+	if n := a.Unjudged(); n != 1 { // the others may have expired
+		t.Errorf("%d chunks are not judged, want 1", n)
+	}
+	for chunk, hits := range []uint64{10, 9, 11, 9, 11, 10} { // that with 10 adds up
+		a.Hits(slot(2, int64(chunk)), hits, chunk < 3)
+		l := window.Line{Partition: 2, Chunk: int64(chunk), First: 100 * int64(chunk), Next: 100*int64(chunk) + 10, Outcomes: outcomes{window.Counted: 10}}
+		l.Next += 90
+		l.Outcomes[window.Filtered] = 90
+		a.Line(&l, true)
+		if chunk < 3 {
+			a.Fresh(slot(2, int64(chunk)))
+		}
+	}
+	check(t, "what is new", slices.Collect(a.Findings), nil)
+	if n := a.Unjudged(); n != 5 {
+		t.Errorf("%d chunks are not judged, want 5", n)
+	}
 }
 
 // TestAhead: what does not add up, and was written later than now by the sink's clock, is

@@ -13,7 +13,8 @@ type tally struct {
 	hits        uint64 // what the rows hold
 	gaps        uint64 // offsets without a record, by the lines
 	lines       bool   // there is a line
-	skip        bool   // the chunk is not judged
+	skip        bool   // the chunk is not judged, because rows of it may have expired
+	fresh       bool   // nor is it yet, because rows or lines of it are new
 	several     bool   // a record may have several events
 
 	covers bool  // a line covers an offset
@@ -45,7 +46,22 @@ func (a *Audit) chunk(slot window.Slot) *tally {
 func (a *Audit) Hits(slot window.Slot, n uint64, settled bool) {
 	t := a.chunk(slot)
 	t.hits += n
-	t.skip = t.skip || !settled
+	t.fresh = t.fresh || !settled
+}
+
+// Fresh notes that a line of a chunk may have been written while the sink was read; the chunk is not
+// judged then.
+func (a *Audit) Fresh(slot window.Slot) { a.chunk(slot).fresh = true }
+
+// Unjudged returns how many chunks do not add up, and are not judged because rows or lines of them are new.
+// A flush that goes on is a reason for that. Events that are missing are another one.
+func (a *Audit) Unjudged() (n int) {
+	for _, t := range a.tally {
+		if t.fresh && !t.skip && t.ahead == 0 && (!t.lines || t.hits < t.least || t.hits > t.most) {
+			n++
+		}
+	}
+	return n
 }
 
 // Ahead notes that rows or a line of a chunk were written later than now, by the sink's
@@ -119,7 +135,7 @@ func (a *Audit) chunks(yield func(Finding) bool) {
 		f := a.ofChunk(Unknown, slot)
 		f.Found = t.hits
 		switch {
-		case t.skip:
+		case t.skip || t.fresh:
 			continue
 		case !t.lines:
 		case t.hits < t.least:
@@ -157,7 +173,7 @@ func (a *Audit) passes(s window.Slot, offset int64) bool {
 func (a *Audit) clipped(yield func(Finding) bool) bool {
 	for _, slot := range a.order {
 		t := a.tally[slot]
-		if t.skip || t.ahead > 0 || t.hits < t.least || t.hits >= t.union {
+		if t.skip || t.fresh || t.ahead > 0 || t.hits < t.least || t.hits >= t.union {
 			continue
 		}
 		f := a.ofChunk(Clipped, slot)

@@ -22,8 +22,7 @@ type counted struct {
 func (a *Audit) Reached() []Reached { return a.reached }
 
 // Line adds a ledger line. Lines must come by epoch, partition, chunk and first
-// offset. comparable is false if rows of the line may have expired, or if the line was
-// written while the sink was read.
+// offset. comparable is false if rows of the line may have expired.
 func (a *Audit) Line(l *window.Line, comparable bool) {
 	a.looked.Lines++
 	sum := uint64(0)

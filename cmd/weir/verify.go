@@ -29,7 +29,9 @@ func verifyCommand() *cobra.Command {
 		Long: `Compare what ClickHouse stores with itself and with Kafka: the outcomes of every
 ledger line with its offsets, the counts of every chunk with the number that the
 ledger says was counted, every rollup with the rows that it is made from, and the
-ledger with the log. It changes nothing and may run beside weir run.
+ledger with the log. It changes nothing and may run beside weir run. It does not judge
+what was written in the last ten seconds, because a flush may be going on. If that does
+not add up, the last line says of how many chunks.
 
 --from and --to bound the windows of rollups that are compared; without --from,
 longer rollups are compared as far back as there are state rows. The ledger is
@@ -206,12 +208,20 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 		if notes > 0 {
 			verdict = fmt.Sprintf("everything adds up, except for the %s above", spelling.Count(notes, "note"))
 		}
-		fmt.Fprintf(v.out, "%s: %s: %s; %s not counted yet\n", j.Name, verdict, size, spelling.Count(lag, "record"))
+		fmt.Fprintf(v.out, "%s: %s: %s; %s not counted yet%s\n", j.Name, verdict, size, spelling.Count(lag, "record"), unjudged(sums.Unjudged()))
 	} else {
-		fmt.Fprintf(v.out, "%s: %s in %s\n", j.Name, spelling.Count(n, "mismatch"), size)
+		fmt.Fprintf(v.out, "%s: %s in %s%s\n", j.Name, spelling.Count(n, "mismatch"), size, unjudged(sums.Unjudged()))
 		todo.print(v.out, v.cfg.Kafka.Brokers, group(v.cfg, j), j.Topic, log, sums.Current)
 	}
 	return nil
+}
+
+// unjudged says how many chunks are too new to be judged, and do not add up; nothing if there are none.
+func unjudged(chunks int) string {
+	if chunks == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; not judged: %s written to in the last seconds, where rows and ledger lines differ: verify again", spelling.Count(chunks, "chunk"))
 }
 
 // compaction reports whether the job's topic is compacted.

@@ -596,10 +596,10 @@ func (s *Sink) auditLines(ctx context.Context, a *audit.Audit, d verifyData) err
 		var l window.Line
 		var partition uint16
 		var chunk, first, next uint64
-		var comparable uint8
+		var comparable, fresh uint8
 		var ahead int64
 		var id string
-		to := []any{&l.Epoch, &partition, &chunk, &first, &next, &id, &comparable, &ahead}
+		to := []any{&l.Epoch, &partition, &chunk, &first, &next, &id, &comparable, &fresh, &ahead}
 		for f := range l.Outcomes {
 			to = append(to, &l.Outcomes[f])
 		}
@@ -612,8 +612,11 @@ func (s *Sink) auditLines(ctx context.Context, a *audit.Audit, d verifyData) err
 		}
 		l.Partition, l.Chunk, l.First, l.Next = int32(partition), int64(chunk), int64(first), int64(next)
 		a.Line(&l, comparable == 1 || ahead > 0)
-		if ahead > 0 {
+		switch {
+		case ahead > 0:
 			a.Ahead(l.Slot(), event.Time(ahead)*1000)
+		case fresh == 1:
+			a.Fresh(l.Slot())
 		}
 		return err
 	})

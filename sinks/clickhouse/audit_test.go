@@ -414,3 +414,39 @@ func TestAuditShorterRollup(t *testing.T) {
 		t.Errorf("%d findings in windows whose rows are gone", n)
 	}
 }
+
+// TestAuditNew: what is missing of new rows and lines is not judged, and counted.
+func TestAuditNew(t *testing.T) {
+	c := open(t)
+	j := actives()
+	s := unasked(t, c, j)
+	op := operator(t, j.Spec, 0, 1)
+	for p := range int32(2) {
+		observe(t, op, p, 0, noon, click(noon, "/", 1, "a"), click(noon, "/", 2, "b"))
+	}
+	write(t, s, op.Take())
+	look := func(quiet time.Duration) (findings, unjudged int) {
+		s.quiet = quiet
+		a := audit.New(audit.Job{Name: "clicks", Topic: "clicks", Chunk: j.Spec.Chunk}, audit.Scope{})
+		if err := s.Audit(t.Context(), a, nil); err != nil {
+			t.Fatal(err)
+		}
+		for range a.Findings {
+			findings++
+		}
+		return findings, a.Unjudged()
+	}
+	for _, lost := range []bool{false, true} {
+		want := 0
+		if lost {
+			run(t, c, "TRUNCATE TABLE "+c.name("clicks_state"))
+			want = 2
+		}
+		if findings, unjudged := look(time.Hour); findings != 0 || unjudged != want {
+			t.Errorf("rows are gone: %t; of new ones %d findings and %d chunks not judged, want none and %d", lost, findings, unjudged, want)
+		}
+		if findings, unjudged := look(-time.Hour); findings != want || unjudged != 0 {
+			t.Errorf("rows are gone: %t; of old ones %d findings and %d chunks not judged, want %d and none", lost, findings, unjudged, want)
+		}
+	}
+}
