@@ -46,6 +46,9 @@ func kafkaService(brokers []string, tls bool) service {
 
 func clickhouseService(cfg *config.Config) service {
 	s := service{name: "clickhouse", key: "clickhouse.urls", where: cfg.ClickHouse.Where(), is: aClickHouse}
+	if len(cfg.ClickHouse.Shards) > 0 {
+		s.key = "clickhouse.shards"
+	}
 	for _, at := range slices.Concat(cfg.ClickHouse.Addresses()...) {
 		u, err := url.Parse(at)
 		if err != nil {

@@ -134,3 +134,17 @@ func TestOtherService(t *testing.T) {
 	}
 	cases.Wait()
 }
+
+// TestServiceOfShards: an error about the addresses of shards names the key where they are.
+func TestServiceOfShards(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "weir.yaml")
+	job := "clickhouse:\n  shards: [[http://127.0.0.1:1], [http://127.0.0.1:2]]\n  connect_timeout: 0s\njobs:\n  - name: a\n    topic: a\n    time: {field: ts}\n    window: 1m\n"
+	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	code := execute(await.Context(t), []string{"migrate", "-c", file}, &stdout, &stderr)
+	if want := "clickhouse.shards http://127.0.0.1:1, http://127.0.0.1:2: "; code == 0 || !strings.Contains(stderr.String(), want) {
+		t.Errorf("exit %d, and %q is not in the error:\n%s", code, want, &stderr)
+	}
+}
