@@ -63,3 +63,60 @@ func TestKeepRaised(t *testing.T) {
 		t.Errorf("the view finds %q", got)
 	}
 }
+
+// TestRollupKeepRaised: windows of a rollup that have expired by its keep of before are made again, as far as there
+// are the rows that it is made from, and nothing calls them missing.
+func TestRollupKeepRaised(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, keep := range []time.Duration{5 * day, 0} {
+		c := open(t)
+		j := actives()
+		j.Keep, j.Rollups = ages, []Rollup{{Window: time.Minute, Keep: 2 * day}, {Window: time.Hour}}
+		s := install(t, c, j)
+		op := operator(t, s.layout.Spec, 0)
+		observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 1, "a"))
+		write(t, s, op.Take())
+		roll(t, s, true)
+		run(t, c, "TRUNCATE TABLE "+c.name("clicks_1m_rollup")) // it is as if this had been three days ago
+
+		j.Rollups[0].Keep = keep
+		if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
+			t.Fatal(err)
+		}
+		s, err := c.Job(t.Context(), j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.quiet = -time.Hour
+		for _, when := range []string{"migrated", "rolled up"} {
+			if when == "rolled up" {
+				roll(t, s, true)
+			}
+			for _, f := range findings(t, s) {
+				t.Errorf("keep %v, %s: the audit finds %+v", keep, when, f)
+			}
+			if got := read(t, c, "SELECT kind, detail FROM "+c.name("weir_audit")); len(got) != 0 {
+				t.Errorf("keep %v, %s: the view finds %q", keep, when, got)
+			}
+			for _, view := range []string{"clicks_1m", "clicks_1h"} {
+				if got := one(t, c, "SELECT hits FROM "+c.name(view)); got != "(1)" {
+					t.Errorf("keep %v, %s: %s has %s hits", keep, when, view, got)
+				}
+			}
+		}
+		noTail(t, s)
+	}
+}
+
+// TestLonger: rows without a TTL live for ever.
+func TestLonger(t *testing.T) {
+	const one, two = "rolled_at + toIntervalSecond(86400)", "rolled_at + toIntervalSecond(172800)"
+	for _, c := range []struct {
+		before, ttl string
+		want        bool
+	}{{one, two, true}, {two, one, false}, {one, one, false}, {one, "", true}, {"", one, false}, {"", "", false}, {"window_start + toIntervalSecond(86400)", two, true}} {
+		if got := longer(c.before, c.ttl); got != c.want {
+			t.Errorf("%q after %q is longer: %t", c.ttl, c.before, got)
+		}
+	}
+}

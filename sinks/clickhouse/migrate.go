@@ -8,8 +8,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -181,7 +183,10 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 			continue
 		}
 		// Done is a round up to which the rollup has the rows that it is made from. It says nothing about other rows,
-		// nor about a measure that was left out.
+		// nor about a measure that was left out, nor about windows that have expired and are to be there again.
+		if progress[t.name] != "" && longer(ttlOf(inv.tables[t.name].create), t.ttl) {
+			anew[t.name] = true
+		}
 		if anew[t.name] {
 			step(t.name+progressed, c.forgetProgress("done = 0", progress[t.name]))
 		}
@@ -366,6 +371,20 @@ func ttlOf(create string) string {
 	have, _, _ = strings.Cut(have, " SETTINGS ")
 	have, _, _ = strings.Cut(have, " COMMENT ")
 	return strings.TrimSpace(have)
+}
+
+// longer reports whether rows live longer with a TTL than with the one of before.
+func longer(before, ttl string) bool {
+	seconds := func(ttl string) int64 {
+		_, n, _ := strings.Cut(ttl, "toIntervalSecond(")
+		n, _, _ = strings.Cut(n, ")")
+		s, err := strconv.ParseInt(n, 10, 64)
+		if err != nil { // for ever
+			return math.MaxInt64
+		}
+		return s
+	}
+	return seconds(ttl) > seconds(before)
 }
 
 // forget returns the statement that changes the TTLs of columns, or "" if they are what
