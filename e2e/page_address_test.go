@@ -9,7 +9,7 @@ import (
 )
 
 // TestPageAddress: an address with times that are none, or with a job or a measure that is not
-// there, opens the page, which says so. A time of another zone stands in the field of UTC as that of UTC. A
+// there, opens the page, which says so, also on a wall. A time of another zone stands in the field of UTC as that of UTC. A
 // statement can be copied where the browser gives no clipboard, as to a page of http.
 func TestPageAddress(t *testing.T) {
 	browsertest.Wanted(t)
@@ -33,6 +33,12 @@ func TestPageAddress(t *testing.T) {
 		b.Click(".chip")
 	}
 	b.Until(`location.search === "" && !document.querySelector(".chip")`)
+
+	b.Visit(weir.address() + "/?kiosk&measure=none&by.page=/a")
+	b.Until(`[...document.querySelectorAll("#controls .chip")].map((e) => e.textContent).join("|") === "no measure of clicks is called none|page = /a" && !document.querySelector("#controls button, #controls input")`)
+	if text := b.Text(`[...document.querySelectorAll("#controls .chip")].every((e) => e.offsetParent)`); text != "true" {
+		t.Error("a wall does not say what it shows")
+	}
 
 	b.Visit(weir.address() + "/?from=2026-11-20T12:00:05%2B02:00&until=2026-11-20T12:30:00%2B02:00")
 	b.Until(`[...document.querySelectorAll("input[type=datetime-local]")].map((e) => e.value).join(" ") === "2026-11-20T10:00:05 2026-11-20T10:30"`)

@@ -134,6 +134,12 @@ function listen() {
 function controls() {
   const people = measuresOf(page.job, "people").map((m) => m.name);
   const filters = Object.keys(state).filter((k) => k.startsWith("by."));
+  const chips = [
+    state.from && chip(fromTo(state.from, state.until ?? Date.now()), { from: null, until: null }),
+    gone(people),
+    filters.map((k) => chip(`${k.slice(3)} = ${state[k]}`, { [k]: null })),
+  ];
+  if ("kiosk" in state) return put($("controls"), chips);
   put($("controls"),
     page.catalog.jobs.length > 1 && select("Job", page.catalog.jobs.map((j) => j.job), page.job.job, (v) => go({ job: v, people: null, measure: null, column: null, step: null, steps: null, ...Object.fromEntries(filters.map((k) => [k, null])) })),
     people.length > 1 && select("People", people, page.people().name, (v) => go({ people: v })),
@@ -142,9 +148,7 @@ function controls() {
     other(),
     select("Steps", [["", "auto"], ...lengths(page.job).map((s) => [String(s), span(s)])], state.every, (v) => go({ every: v || null })),
     only(),
-    state.from && chip(fromTo(state.from, state.until ?? Date.now()), { from: null, until: null }),
-    gone(people),
-    filters.map((k) => chip(`${k.slice(3)} = ${state[k]}`, { [k]: null })));
+    chips);
 }
 
 // gone says what the address asks for and this weir does not have: the page shows something else instead.
@@ -169,14 +173,16 @@ function other() {
 // only asks for a value of a group column, to show it alone.
 function only() {
   const columns = page.job.by.filter((c) => !("by." + c in state));
-  if (!columns.length || "kiosk" in state) return null;
+  if (!columns.length) return null;
   const fields = columns.map((c) => h("label", { class: "choice" }, h("span", null, c), h("input", { name: c, autocomplete: "off", spellcheck: "false", list: "known-" + c })));
   const chosen = () => Object.fromEntries(fields.map((f) => f.querySelector("input")).filter((f) => f.value).map((f) => ["by." + f.name, f.value]));
   const show = () => Object.keys(chosen()).length && go(chosen());
   return h("details", { class: "other" }, h("summary", null, "Filter"), h("div", { onkeydown: (e) => e.key === "Enter" && (e.preventDefault(), show()) }, fields, h("button", { type: "button", onclick: show }, "Show")));
 }
 
+// chip says what is shown, and takes it away on a click. A wall has nothing to click.
 function chip(text, change) {
+  if ("kiosk" in state) return h("span", { class: "chip" }, h("span", null, text));
   return h("button", { type: "button", class: "chip", "aria-label": text + ", remove", onclick: () => go(change) }, h("span", null, text), h("span", { "aria-hidden": "true" }, " ×"));
 }
 
