@@ -3,6 +3,8 @@ package event
 import (
 	"errors"
 	"fmt"
+
+	"weir/internal/apart"
 )
 
 // Limits of a Scanner.
@@ -80,6 +82,7 @@ type Value struct {
 // A Scanner serves one goroutine. It does not allocate once its scratch has
 // grown to what the documents need.
 type Scanner struct {
+	_     apart.Line
 	root  *branch
 	paths int
 	doc   []byte // the document being scanned
@@ -90,6 +93,7 @@ type Scanner struct {
 	text  []byte // strings with their escapes resolved
 	known layouts
 	each  *eachReader // cuts the array at slot 0 instead of reading it; nil: there is none
+	_     apart.Line
 }
 
 // The scanner frees scratch larger than this before the next document, so that one hostile record does not raise the memory of a

@@ -5,12 +5,14 @@ import (
 	"slices"
 
 	"weir/event"
+	"weir/internal/apart"
 	"weir/sketches/geo"
 )
 
 // decoder turns a record into what the partition and the sketches need of it.
 // It belongs to one operator; the next record overwrites its results.
 type decoder struct {
+	_       apart.Line
 	spec    *Spec
 	reader  *event.Reader
 	selects bool // a record must be selected before it is read
@@ -48,20 +50,21 @@ type decoder struct {
 	id      id     // for deduplication
 	key     id     // of Throttle
 	scratch []byte
+	_       apart.Line
 }
 
 // columnAt has the indexes in vals of a column's fields; -1: not used.
 type columnAt struct{ path, lon, lat int }
 
 func newDecoder(s *Spec) (*decoder, error) {
-	d := &decoder{spec: s, dedupeAt: -1, keyAt: -1, feeds: make([]feed, len(s.Measures))}
+	d := &decoder{spec: s, dedupeAt: -1, keyAt: -1, feeds: apart.Slice[feed](len(s.Measures))}
 	fields, err := readFields(s)
 	if err != nil {
 		return nil, err
 	}
 	d.scanned, d.derived, d.names = len(fields.paths), fields.derived, fields.names
-	d.vals = make([]event.Value, len(fields.names))
-	d.wholes = make([]wholeValue, len(fields.names))
+	d.vals = apart.Slice[event.Value](len(fields.names))
+	d.wholes = apart.Slice[wholeValue](len(fields.names))
 	field := fields.index
 	d.timeAt = field(s.TimeField)
 	for _, c := range s.By {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"weir/event"
+	"weir/internal/apart"
 )
 
 // blockSize is how many counted events are gathered before they are added to the
@@ -16,6 +17,7 @@ const blockSize = 512
 // each partition and the table that they share. It is not safe for concurrent use:
 // other goroutines send its worker a closure, which runs between batches.
 type Operator struct {
+	_          apart.Line
 	spec       *Spec
 	decoder    *decoder
 	partitions map[int32]*partitionState
@@ -32,6 +34,7 @@ type Operator struct {
 
 	gathered int             // events gathered since the last apply…
 	of       *partitionState // …which are of this partition
+	_        apart.Line
 }
 
 // NewOperator makes an operator without partitions. The spec must be valid.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"weir/event"
+	"weir/internal/apart"
 	"weir/internal/hashtable"
 )
 
@@ -15,6 +16,7 @@ import (
 // of a chunk. Therefore every process that reads a chunk from its beginning
 // gets the same counts.
 type Partition struct {
+	_         apart.Line
 	spec      *Spec
 	partition int32
 	epoch     uint8
@@ -44,6 +46,7 @@ type Partition struct {
 	moved   bool       // next has moved since the last Take
 	highest event.Time // watermark of the chunks before; only shown, never stored
 	record  event.Time // Kafka time of the last record; only shown, never stored
+	_       apart.Line
 }
 
 // A cell is the count of one (window, group) in the chunk.
