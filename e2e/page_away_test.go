@@ -14,7 +14,7 @@ import (
 )
 
 // A wire is between a browser and weir. It knows how many streams are open, and can lose what they
-// carry, as a network does that has changed: neither end hears of it.
+// carry without an error at either end, as after a change of network.
 type wire struct {
 	http.Handler
 
@@ -100,8 +100,8 @@ func (s *thread) Write(p []byte) (int, error) {
 func (s *thread) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // TestPageAway: a page that is out of sight gives its stream back, because a browser has six
-// connections for all pages of a weir, and takes another one when it is seen. A stream that carries nothing
-// more, of which no end hears, is noticed, also if the clock has been set back, and replaced.
+// connections for all pages of a weir, and takes another one when it is seen. The page notices a stream that
+// carries nothing more without an error, also if the clock has been set back, and replaces it.
 func TestPageAway(t *testing.T) {
 	browsertest.Wanted(t)
 	parallel(t)
@@ -116,9 +116,12 @@ func TestPageAway(t *testing.T) {
 
 	b.Text(`[Object.defineProperty(document, "hidden", { configurable: true, value: true }), document.dispatchEvent(new Event("visibilitychange"))]`)
 	w.has(t, 0)
+	b.Text(`(window.asked = 0, window.EventSource = class extends EventSource { constructor(...of) { super(...of); window.asked++; } })`)
 	b.Click(`.ranges button`) // as a script or the history may do
-	b.Until(`location.search === "?last=15m"`)
-	w.has(t, 0)
+	b.Until(`location.search === "?last=15m" && document.querySelector(".ranges button").getAttribute("aria-pressed") === "true"`)
+	if asked := b.Text(`window.asked`); asked != "0" {
+		t.Errorf("out of sight, the page asks for %s streams", asked)
+	}
 	b.Text(`[delete document.hidden, document.dispatchEvent(new Event("visibilitychange"))]`)
 	b.Until(live + ` && !document.querySelector("[data-old]")`)
 	w.has(t, 1)

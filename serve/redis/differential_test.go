@@ -517,15 +517,7 @@ func TestSetsSameAsRedis(t *testing.T) {
 // TestSubcommandsSameAsRedis: a subcommand that does not exist, or with a wrong number of
 // arguments, has Redis's error, which spoils a transaction as soon as the command is queued.
 func TestSubcommandsSameAsRedis(t *testing.T) {
-	theirs := redistest.Start(t).Conn()
-	_, addr := start(t, Config{})
-	ours := dial(t, addr)
-	both := func(command ...string) {
-		t.Helper()
-		if where := same(command, do(t, ours, anys(command)...), do(t, theirs, anys(command)...)); where != "" {
-			t.Errorf("%q %s", command, where)
-		}
-	}
+	both, _ := besideRedis(t)
 	for _, line := range []string{
 		"CLIENT", "CLIENT NOPE", "CLIENT SETNAME", "CLIENT getname x", "CLIENT ID x", "CLIENT NO-EVICT", "CLIENT NO-EVICT x", "CONFIG NOPE", "CONFIG GET", "CONFIG SET a", "CONFIG SET a b c", "CONFIG RESETSTAT x",
 		"OBJECT NOPE k", "OBJECT ENCODING", "OBJECT ENCODING a b", "SCRIPT NOPE", "SCRIPT EXISTS", "SCRIPT LOAD", "MEMORY NOPE", "MEMORY USAGE", "MEMORY USAGE k x", "COMMAND NOPE", "COMMAND COUNT x", "FUNCTION NOPE",
@@ -545,15 +537,7 @@ func TestSubcommandsSameAsRedis(t *testing.T) {
 
 // TestOddArgumentsSameAsRedis: arguments that random commands seldom have.
 func TestOddArgumentsSameAsRedis(t *testing.T) {
-	theirs := redistest.Start(t).Conn()
-	_, addr := start(t, Config{})
-	ours := dial(t, addr)
-	both := func(command ...string) {
-		t.Helper()
-		if where := same(command, do(t, ours, anys(command)...), do(t, theirs, anys(command)...)); where != "" {
-			t.Errorf("%q %s", command, where)
-		}
-	}
+	both, replies := besideRedis(t)
 	const release = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
 	none, known := strings.Repeat("0", 40), digest(release)
 	both("SET", "s", "1")
@@ -600,18 +584,32 @@ func TestOddArgumentsSameAsRedis(t *testing.T) {
 	} {
 		both(strings.Fields(line)...)
 	}
-	compareKeys(t, func(w []string) (any, any) { return do(t, ours, anys(w)...), do(t, theirs, anys(w)...) })
+	compareKeys(t, replies)
+}
+
+// besideRedis starts a server and a redis-server. replies sends a command to both, and both compares
+// what they reply.
+func besideRedis(t *testing.T) (both func(command ...string), replies func(command []string) (ours, theirs any)) {
+	their := redistest.Start(t).Conn()
+	_, addr := start(t, Config{})
+	our := dial(t, addr)
+	replies = func(command []string) (ours, theirs any) {
+		t.Helper()
+		return do(t, our, anys(command)...), do(t, their, anys(command)...)
+	}
+	both = func(command ...string) {
+		t.Helper()
+		ours, theirs := replies(command)
+		if where := same(command, ours, theirs); where != "" {
+			t.Errorf("%q %s", command, where)
+		}
+	}
+	return both, replies
 }
 
 // sameAsRedis compares commands of families, drawn by weights of 28 together.
 func sameAsRedis(t *testing.T, names []string, weights []int) {
-	theirs := redistest.Start(t).Conn()
-	_, addr := start(t, Config{})
-	ours := dial(t, addr)
-	both := func(w []string) (a, b any) {
-		t.Helper()
-		return do(t, ours, anys(w)...), do(t, theirs, anys(w)...)
-	}
+	_, both := besideRedis(t)
 	replies, faults, rounds := map[string]int{}, 0, *rounds
 	if testing.Short() {
 		rounds = 4

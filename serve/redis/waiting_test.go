@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"strings"
 	"syscall"
@@ -273,6 +274,13 @@ func (lateWindows) Lookup(ctx context.Context, _ key.Key) (live.Answer, error) {
 	return live.Answer{}, ctx.Err()
 }
 
+func (w lateWindows) Keys(ctx context.Context) iter.Seq2[key.Key, error] {
+	return func(yield func(key.Key, error) bool) {
+		_, err := w.Lookup(ctx, key.Key{})
+		yield(key.Key{}, err)
+	}
+}
+
 // TestAnswerInTime: window keys that take too long to look up are given up, all of a command
 // or of a transaction together.
 func TestAnswerInTime(t *testing.T) {
@@ -281,6 +289,7 @@ func TestAnswerInTime(t *testing.T) {
 		const late = "ERR no answer about w:clicks:hits:now within 50ms: ClickHouse is slow, or the command asks for too much: ask for fewer keys or a shorter range"
 		expect(t, c, redistest.Error(late), "GET", "w:clicks:hits:now")
 		expect(t, c, redistest.Error(late), "EXISTS", "w:clicks:hits:now", "w:clicks:hits:-1")
+		expect(t, c, redistest.Error(strings.Replace(late, "w:clicks:hits:now", "the list of window keys", 1)), "KEYS", "w:*")
 		expect(t, c, "OK", "MULTI")
 		expect(t, c, "QUEUED", "SET", "k", "1")
 		expect(t, c, "QUEUED", "GET", "w:clicks:hits:now")

@@ -99,11 +99,8 @@ func (c *client) resolve(ctx context.Context, cmd *command, args [][]byte, mayWa
 		}
 		if !known {
 			a, err = c.server.windows.Lookup(ctx, k)
-			if err != nil && errors.Is(context.Cause(ctx), errAsk) {
-				return fault(fmt.Sprintf("ERR no answer about %.100s within %s: %v", args[i], c.server.config.Ask, errAsk)), true
-			}
 			if err != nil {
-				return fault("ERR " + strings.TrimPrefix(err.Error(), "ERR ")), true
+				return c.unanswered(ctx, string(args[i]), err), true
 			}
 		}
 		c.keys.windows[string(args[i])] = windowItem(string(args[i]), a)
@@ -111,12 +108,20 @@ func (c *client) resolve(ctx context.Context, cmd *command, args [][]byte, mayWa
 	return noFault, true
 }
 
+// unanswered is the reply to a question that failed.
+func (c *client) unanswered(ctx context.Context, question string, err error) fault {
+	if errors.Is(context.Cause(ctx), errAsk) {
+		return fault(fmt.Sprintf("ERR no answer about %.100s within %s: %v", question, c.server.config.Ask, errAsk))
+	}
+	return fault("ERR " + strings.TrimPrefix(err.Error(), "ERR "))
+}
+
 // list gathers the window keys for KEYS and SCAN, before the lock.
 func (c *client) list(ctx context.Context) fault {
 	c.keys.listed = c.keys.listed[:0]
 	for k, err := range c.server.windows.Keys(ctx) {
 		if err != nil {
-			return fault(fmt.Sprintf("ERR the list of window keys: %v", err))
+			return c.unanswered(ctx, "the list of window keys", fmt.Errorf("the list of window keys: %w", err))
 		}
 		text := k.String()
 		h := fnv.New64a()
