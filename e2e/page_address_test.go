@@ -26,9 +26,9 @@ func TestPageAddress(t *testing.T) {
 	b.Click(".chip")
 	b.Until(`document.querySelector("#hits")?.dataset.state === "empty"`)
 
-	b.Visit(weir.address() + "/?job=gone&people=nobody&measure=none&column=row")
+	b.Visit(weir.address() + "/?job=gone&people=missing&measure=none&column=row")
 	b.Until(fmt.Sprintf(`[...document.querySelectorAll(".chip > :first-child")].map((e) => e.textContent).join("|") === %s`,
-		quoted(t, "no job is called gone: this is clicks|no measure of clicks is called nobody|no measure of clicks is called none|no column of clicks is called row")))
+		quoted(t, "no job is called gone: this is clicks|no measure of clicks is called missing|no measure of clicks is called none|no column of clicks is called row")))
 	for range 4 {
 		b.Click(".chip")
 	}
