@@ -4,6 +4,7 @@ package redis
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net"
 	"os"
@@ -357,7 +358,7 @@ func (l *epollLoop) serve(lc *epollClient) {
 		return
 	}
 	if lc.work.used >= turnMost || lc.r.Held() > heavyInput {
-		lc.heavyUntil, lc.lastTurn = l.now.Add(heavyFor), l.now
+		lc.heavyUntil, lc.lastTurn = l.now.Add(cmp.Or(l.server.config.heavy, heavyFor)), l.now
 	}
 	l.results = append(l.results, turnResult{lc, from, l.w.Len(), next})
 }

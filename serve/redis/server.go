@@ -47,6 +47,7 @@ type Config struct {
 	Greet time.Duration // longest time for a client to give the password; default 10 s
 	Ask   time.Duration // longest time to look up the window keys of a command, or of a transaction; default 25 s
 	pause time.Duration // before a password from an address with a wrong one; tests set it
+	heavy time.Duration // how long a client is heavy in an epoll loop; tests set it
 }
 
 // A Server serves scratch keys and window keys. New makes one.
