@@ -187,9 +187,9 @@ func (d *decoder) decodeValues(rec *event.Record) (Outcome, string) {
 		d.key = exactID(key)
 	}
 	switch {
-	case t < rec.Time-s.Lateness:
+	case rec.Time > t+s.Lateness: // t has bounds, and a record's time has none: it may be any int64
 		return Late, "older than the record by more than lateness"
-	case t > rec.Time+s.Skew:
+	case rec.Time < t-s.Skew:
 		return Future, "newer than the record by more than skew"
 	}
 	return Counted, ""

@@ -145,3 +145,21 @@ func TestExtremeState(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordTimes: the time of a record is any int64 that a producer writes. Beyond all times of events
+// an event is late, before them all it is future, also where lateness and skew beside it exceed an int64.
+func TestRecordTimes(t *testing.T) {
+	for at, want := range map[event.Time]Outcome{
+		60_000: Counted, 61_000: Counted, 61_001: Late, 59_000: Counted, 58_999: Future,
+		math.MaxInt64: Late, math.MaxInt64 - 1000: Late, math.MinInt64: Future, math.MinInt64 + 1000: Future, -1: Future,
+	} {
+		op := newOperator(t, &Spec{
+			Job: "sales", Version: 1, TimeField: "ts", TimeUnit: event.Seconds, Window: 60_000, Chunk: 64, MaxGroups: 10, Lateness: 1000, Skew: 1000,
+		})
+		op.Start(Plan{})
+		observe(t, op, event.Batch{Next: 1, Records: []event.Record{{Time: at, Value: []byte(`{"ts":60}`)}}})
+		if got := op.Take().Lines[0].Outcomes; got[want] != 1 {
+			t.Errorf("a record of %d: outcomes %v, want it %s", at, got, want)
+		}
+	}
+}
