@@ -59,9 +59,9 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 			j.cfg.Log.Warn("the log was truncated, and a new epoch counts what is left of it a second time; to count it once, raise the job's version instead",
 				"partition", p.Partition, "epoch", p.Epoch, "from", p.Start, "to", a.LogEnd, "twice_at_most", p.Twice)
 		}
-		if p.Cut < p.Start {
+		if p.Cut < p.Lost {
 			j.cfg.Log.Warn("Kafka deleted the beginning of the open chunk after it was counted; the chunk is read again without it, and windows with events from both sides of the cut keep the greater count of the two readings: see weir verify",
-				"partition", p.Partition, "chunk", p.Start/j.cfg.Spec.Chunk, "from", p.Cut, "to", p.Start, "counted_to", k.Next, "missing_at_most", p.Start-p.Cut)
+				"partition", p.Partition, "chunk", p.Start/j.cfg.Spec.Chunk, "from", p.Cut, "to", p.Lost, "counted_to", k.Next, "missing_at_most", p.Lost-p.Cut)
 		}
 		j.cfg.Log.Info("partition assigned", "partition", p.Partition, "from", p.Start, "replays", p.Replays, "end", a.LogEnd)
 		plans = append(plans, p)

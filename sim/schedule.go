@@ -289,7 +289,7 @@ func (s *schedule) version() *window.Spec {
 // planned notes a plan: how much is read again.
 func (s *schedule) planned(t *topic, p window.Plan) {
 	s.totals.Replays += int(p.Replays)
-	if p.Cut < p.Start || p.Lost < p.Start {
+	if p.Cut < p.Lost {
 		s.warned[window.MakeSlot(p.Epoch, p.Partition, p.Start/s.spec.Chunk)] = true
 	}
 	s.tracef("partition %d: epoch %d, from %d, counted from %d, durable to %d, lost from %d", p.Partition, p.Epoch, p.Warm, p.Start, p.Durable, p.Lost)

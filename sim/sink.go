@@ -377,7 +377,7 @@ func (k *sink) known(partition int32) *window.Known {
 	var known *window.Known
 	for epoch := range k.s.epochs + 1 {
 		for _, l := range k.ledger[partitionEpoch{uint8(epoch), partition}] {
-			known = known.With(window.Known{Epoch: l.Epoch, TopicID: l.TopicID, First: l.First, Next: l.Next})
+			known = known.With(l.Known())
 		}
 	}
 	return known

@@ -17,7 +17,21 @@ type Known struct {
 	TopicID     [16]byte
 	First, Next int64
 
+	Blank Span // of the lines that counted no event, such as those of gaps: the last one's offsets
+
 	Earlier *Known // the same of the epoch before this one; nil if there is none
+}
+
+// A Span is the offsets [First, Next).
+type Span struct{ First, Next int64 }
+
+// Known returns what one line says.
+func (l *Line) Known() Known {
+	k := Known{Epoch: l.Epoch, TopicID: l.TopicID, First: l.First, Next: l.Next}
+	if l.Hits() == 0 && l.First < l.Next {
+		k.Blank = Span{l.First, l.Next}
+	}
+	return k
 }
 
 // With returns k with the entry e of one epoch added, and does not change k or e.
@@ -41,6 +55,9 @@ func (k *Known) With(e Known) *Known {
 		l.First = min(l.First, e.First)
 	}
 	l.Next = max(l.Next, e.Next)
+	if e.Blank.Next > l.Blank.Next || e.Blank.Next == l.Blank.Next && e.Blank.First < l.Blank.First {
+		l.Blank = e.Blank
+	}
 	if bytes.Compare(e.TopicID[:], l.TopicID[:]) > 0 {
 		l.TopicID = e.TopicID
 	}
@@ -86,7 +103,7 @@ type Plan struct {
 	Start   int64 // first offset that is counted: the beginning of a chunk, or of the log
 	Durable int64 // offsets below it were durable before; commits never fall below it
 	Lost    int64 // offsets [Lost, Start) were deleted by retention before they were read; Lost == Start: none
-	Cut     int64 // offsets [Cut, Start) of the open chunk were counted before, and retention has deleted them; Cut == Start: none
+	Cut     int64 // offsets [Cut, Lost) of the chunk of Start were counted before, and retention has deleted them; Cut == Lost: none
 	Replays int64 // offsets that are counted again, to the same numbers
 
 	Twice int64 // how many records at most are counted twice: by an earlier epoch and by this one
@@ -189,7 +206,10 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 		if !p.SkipLost {
 			return fail(ErrRetention, "position %d, log starts at %d, %d records are gone", position, a.LogStart, a.LogStart-position)
 		}
-		plan.Start, plan.Warm, plan.Cut = a.LogStart, a.LogStart, a.LogStart
+		plan.Start, plan.Warm, plan.Cut = a.LogStart, a.LogStart, plan.Lost
+		if !plan.Opens {
+			plan.Cut = min(plan.Lost, known.counted(a.LogStart&^(s.Chunk-1)))
+		}
 		return plan, nil
 	}
 	if plan.Opens {
@@ -207,12 +227,22 @@ func (p *Plan) from(s *Spec, position, logStart int64, known *Known) {
 	p.Start = max(chunk, logStart)
 	p.Lost, p.Cut, p.Warm = p.Start, p.Start, p.Start
 	if known != nil {
-		p.Cut = min(p.Start, max(chunk, known.First))
+		p.Cut = min(p.Start, known.counted(chunk))
 	}
 	if s.LooksBack() {
 		p.Warm = max(chunk-s.Chunk, logStart, 0)
 	}
 	p.Replays = position - p.Start
+}
+
+// counted returns the first offset of a chunk of which the ledger may have counted events:
+// behind what the ledger does not have, and what is blank there.
+func (k *Known) counted(chunk int64) int64 {
+	at := max(chunk, k.First)
+	if k.Blank.First <= at {
+		at = max(at, k.Blank.Next)
+	}
+	return at
 }
 
 // keyCheck returns a number that tells two hash keys apart and does not reveal

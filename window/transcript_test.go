@@ -89,6 +89,11 @@ func startTranscript(t *testing.T) func(line string) string {
 						first, next = "0", n
 					}
 					known = known.With(Known{Epoch: uint8(number(e)), First: number(first), Next: number(next), TopicID: [16]byte{byte(number(id))}})
+				case "blank": // a line of epoch 0 that counted nothing
+					first, next, _ := strings.Cut(v, "-")
+					l := Line{First: number(first), Next: number(next), TopicID: [16]byte{1}}
+					l.Outcomes[Gap] = uint64(l.Next - l.First)
+					known = known.With(l.Known())
 				case "recreated":
 					a.TopicID = [16]byte{2}
 				case "no-id":
@@ -106,7 +111,7 @@ func startTranscript(t *testing.T) func(line string) string {
 				return "error: " + err.Error()
 			}
 			more := ""
-			if plan.Cut < plan.Start {
+			if plan.Cut < plan.Lost {
 				more = fmt.Sprintf(", cut from %d", plan.Cut)
 			}
 			if plan.Twice > 0 {

@@ -393,15 +393,17 @@ func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, si
 		}
 		policy.Succeeds = window.Succeeds(known, a.TopicID)
 		p, err := s.Resume(a, of, policy)
-		switch {
-		case err != nil:
+		if err != nil {
 			_, hint := classify(err)
 			k.result("ledger", subject, "", fmt.Errorf("weir run stops: %w; %s", err, hint), exitFailed)
-		case p.Lost < p.Start:
+			continue
+		}
+		if p.Lost < p.Start {
 			k.add(finding{"ledger", subject, "warning", fmt.Sprintf("partition %d: offsets %d to %d were deleted from the log before they were counted; weir run records the gap in weir_ledger and goes on (kafka.on_data_loss: skip)", p.Partition, p.Lost, p.Start), 0})
-		case p.Cut < p.Start:
-			k.add(finding{"ledger", subject, "warning", fmt.Sprintf("partition %d: offsets %d to %d of the open chunk were counted, and then deleted from the log; weir run will read the chunk again from %[3]d, "+
-				"and windows with events from both sides keep the greater count of the two readings, so that up to %d events are missing. Keep records (retention.ms) for longer than a chunk takes to fill", p.Partition, p.Cut, p.Start, p.Start-p.Cut), 0})
+		}
+		if p.Cut < p.Lost {
+			k.add(finding{"ledger", subject, "warning", fmt.Sprintf("partition %d: offsets %d to %d of the open chunk were counted, and then deleted from the log; weir run will read the chunk again from %d, "+
+				"and windows with events from both sides keep the greater count of the two readings, so that up to %d events are missing. Keep records (retention.ms) for longer than a chunk takes to fill", p.Partition, p.Cut, p.Lost, p.Start, p.Lost-p.Cut), 0})
 		}
 	}
 	if len(k.findings) == begin {

@@ -17,14 +17,15 @@ import (
 // topic and the durable offsets.
 func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
 	known := map[int32]window.Known{}
-	sql := "SELECT toInt32(partition), epoch, if(countIf(next > first) > 0, minIf(first, next > first), max(next)), max(next), hex(max(topic_id)) FROM " + s.client.name(LedgerTable) +
+	sql := "SELECT toInt32(partition), epoch, if(countIf(next > first) > 0, minIf(first, next > first), max(next)), max(next), hex(max(topic_id)), " +
+		"argMaxIf(first, (next, -toInt64(first)), next > first AND counted = 0), maxIf(next, next > first AND counted = 0) FROM " + s.client.name(LedgerTable) +
 		" WHERE " + s.layout.where() + " GROUP BY partition, epoch"
 	err := s.client.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
 		var p int32
 		var k window.Known
-		var first, next uint64
+		var first, next, blankFirst, blankNext uint64
 		var id string
-		err := scan(&p, &k.Epoch, &first, &next, &id)
+		err := scan(&p, &k.Epoch, &first, &next, &id, &blankFirst, &blankNext)
 		if err != nil {
 			return err
 		}
@@ -32,6 +33,7 @@ func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
 			return err
 		}
 		k.First, k.Next = int64(first), int64(next)
+		k.Blank = window.Span{First: int64(blankFirst), Next: int64(blankNext)}
 		if old, ok := known[p]; ok {
 			k = *old.With(k)
 		}

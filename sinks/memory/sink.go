@@ -27,7 +27,7 @@ func (s *Sink) Known(context.Context) (map[int32]window.Known, error) {
 	defer s.store.mu.Unlock()
 	known := map[int32]window.Known{}
 	for _, l := range s.contents().Ledger {
-		k := window.Known{Epoch: l.Epoch, TopicID: l.TopicID, First: l.First, Next: l.Next}
+		k := l.Known()
 		if old, ok := known[l.Partition]; ok {
 			k = *old.With(k)
 		}

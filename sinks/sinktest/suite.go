@@ -195,15 +195,25 @@ func known(t *testing.T, b Backend) {
 		l.Outcomes[window.Gap] = uint64(next - first)
 		return l
 	}
+	counted := func(l window.Line) window.Line {
+		l.Outcomes = [window.Outcomes]uint64{window.Counted: uint64(l.Next - l.First)}
+		return l
+	}
 	empty := window.NewTable(spec)
 	empty.Seal()
 	write(t, s, &window.Changes{Table: empty, Lines: []window.Line{
+		counted(line(5, 0, 0, 64, 1)), counted(line(5, 0, 64, 70, 1)), line(5, 0, 70, 80, 1), counted(line(5, 0, 80, 90, 1)),
 		line(0, 0, 0, 64, 1), line(0, 0, 64, 100, 1), line(0, 1, 0, 10, 2), line(3, 0, 60, 60, 1), line(3, 0, 64, 70, 1), line(4, 0, 7, 7, 1), line(65535, 255, 0, 1, 255),
 	}})
 	write(t, s, &window.Changes{Table: empty, Lines: []window.Line{line(3, 0, 64, 68, 1)}}) // an older one, late
 	at, err = s.Known(t.Context())
 	want := map[int32]window.Known{
-		0: {Epoch: 1, TopicID: [16]byte{2}, Next: 10, Earlier: &window.Known{TopicID: [16]byte{1}, Next: 100}}, 3: {TopicID: [16]byte{1}, First: 64, Next: 70}, 4: {TopicID: [16]byte{1}, First: 7, Next: 7}, 65535: {Epoch: 255, TopicID: [16]byte{255}, Next: 1},
+		0: {Epoch: 1, TopicID: [16]byte{2}, Next: 10, Blank: window.Span{Next: 10},
+			Earlier: &window.Known{TopicID: [16]byte{1}, Next: 100, Blank: window.Span{First: 64, Next: 100}}},
+		3:     {TopicID: [16]byte{1}, First: 64, Next: 70, Blank: window.Span{First: 64, Next: 70}},
+		4:     {TopicID: [16]byte{1}, First: 7, Next: 7},
+		5:     {TopicID: [16]byte{1}, Next: 90, Blank: window.Span{First: 70, Next: 80}},
+		65535: {Epoch: 255, TopicID: [16]byte{255}, Next: 1, Blank: window.Span{Next: 1}},
 	}
 	if err != nil || len(at) != len(want) {
 		t.Fatalf("known %v, %v; want %v", at, err, want)
