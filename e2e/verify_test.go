@@ -78,3 +78,20 @@ func TestVerifyFindsAndMends(t *testing.T) {
 	finds("records deleted before they were counted", out,
 		`^clicks: partition 2: offsets \d+ to \d+ were deleted from the log before they were counted$`, `^  records that were deleted from the log cannot be counted any more; with kafka.on_data_loss: skip`)
 }
+
+// A job that cannot be verified hides no mismatch of the jobs behind it.
+func TestVerifyGoesOn(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.configure(fmt.Sprintf(locationsJob, s.topic("locations")), fmt.Sprintf(clicksJob, s.topic("clicks")))
+	s.migrate()
+	s.produced("locations", 1000)
+	s.produced("clicks", 1000)
+	s.untilEnd()
+	s.audited()
+	s.sql("DROP TABLE locations_state")
+	s.sql("TRUNCATE TABLE clicks_state")
+	p := s.weir("verify").exits(1)
+	p.prints(`^clicks: \d+ mismatch`)
+	p.says(`^error: job locations is not verified: .*locations_state`)
+}

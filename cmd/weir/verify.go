@@ -50,10 +50,22 @@ does. Use --stopped while weir run is stopped on purpose and records may wait.`,
 			}
 			defer b.client.Close()
 			v := &verifier{books: b, stopped: stopped, out: c.OutOrStdout(), err: c.ErrOrStderr()}
+			var failed error // the last one, which is the command's; the others are printed
 			for i := range b.cfg.Jobs {
-				if err := v.job(c.Context(), &b.cfg.Jobs[i]); err != nil {
+				j := &b.cfg.Jobs[i]
+				err := v.job(c.Context(), j)
+				switch {
+				case err == nil:
+					continue
+				case c.Context().Err() != nil:
 					return err
+				case failed != nil:
+					fmt.Fprintf(v.err, "error: %v\n", failed)
 				}
+				failed = fmt.Errorf("job %s is not verified: %w", j.Name, err)
+			}
+			if failed != nil {
+				return failed
 			}
 			if v.mismatches > 0 {
 				return &exit{exitFailed, errors.New(spelling.Count(v.mismatches, "mismatch")), ""}
