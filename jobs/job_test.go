@@ -629,8 +629,12 @@ func TestFatal(t *testing.T) {
 	want := fatalError{errors.New("no such column")}
 	sink.fault = afterFirst(func() error { return want })
 	src := &fakeSource{log: newLog(2, 5000), committed: map[int32]int64{}}
-	if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, HandOver: 100 * time.Millisecond}); !errors.Is(err, want) {
+	err := runJob(t, t.Context(), Config{Source: src, Sink: sink, HandOver: 100 * time.Millisecond})
+	if !errors.Is(err, want) {
 		t.Fatalf("got %v, want the sink's error", err)
+	}
+	if n := strings.Count(err.Error(), want.Error()); n != 1 { // the last flush fails in the same way
+		t.Errorf("the error says it %d times: %v", n, err)
 	}
 }
 

@@ -267,7 +267,11 @@ func (r *run) drain(ctx context.Context, within time.Duration, cause error) erro
 		select {
 		case answer := <-r.answer:
 			if err := r.settle(answer); err != nil {
-				return errors.Join(cause, fmt.Errorf("job %s: flush: %w", r.job.cfg.Spec.Job, err))
+				err = fmt.Errorf("job %s: flush: %w", r.job.cfg.Spec.Job, err)
+				if cause != nil && cause.Error() == err.Error() { // the last flush fails for the reason for which the run ended
+					return cause
+				}
+				return errors.Join(cause, err)
 			}
 		case live := <-r.reads:
 			live(r)

@@ -285,7 +285,7 @@ func (c *Client) insert(ctx context.Context, on *replicas, b *block, rows io.Rea
 	err := on.once(ctx, func(conn driver.Conn) error {
 		return conn.InsertFormat(ctx, "Native", b.statement(c.cfg.Database), rows)
 	})
-	return explain(on.of("insert into "+b.table), err)
+	return on.explain("insert into "+b.table, err)
 }
 
 // exec runs one statement within the given time, on the home shard.

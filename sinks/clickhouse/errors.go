@@ -48,28 +48,28 @@ func (e *Error) Fatal() bool { return e.Action != "" }
 // a replica that has lost Keeper for a while, and 33 CANNOT_READ_ALL_DATA from
 // a connection that broke in the middle of a block.
 var fatal = map[int32]string{
-	16:  schemaAction, // NO_SUCH_COLUMN_IN_TABLE
-	20:  schemaAction, // NUMBER_OF_COLUMNS_DOESNT_MATCH
-	47:  schemaAction, // UNKNOWN_IDENTIFIER
-	50:  schemaAction, // UNKNOWN_TYPE
-	53:  schemaAction, // TYPE_MISMATCH
-	44:  schemaAction, // ILLEGAL_COLUMN
-	60:  missingAction,
-	81:  missingAction, // UNKNOWN_DATABASE
-	46:  missingAction, // UNKNOWN_FUNCTION
-	48:  "the table's engine cannot do this: recreate the table with `weir migrate`",
-	49:  "this looks like a bug in weir: please report it",
-	62:  "this server does not understand weir's SQL: use ClickHouse 26.3 or later",
-	115: "this server does not know a setting weir needs: use ClickHouse 26.3 or later",
-	452: "the account may not use a setting weir needs (async_insert, optimize_on_insert, insert_deduplicate, deduplicate_insert, max_partitions_per_insert_block): allow it in the account's profile",
-	164: "the account is read-only: give weir one that may INSERT and SELECT",
-	192: accountAction, // UNKNOWN_USER
-	193: accountAction, // WRONG_PASSWORD
-	194: accountAction, // REQUIRED_PASSWORD
-	195: "this client's address is not allowed for the account",
-	497: "the account lacks a right: grant SELECT and INSERT on the database, and CREATE, ALTER, DROP, CREATE FUNCTION for `weir migrate`",
-	516: accountAction,                           // AUTHENTICATION_FAILED
-	291: "the account may not use this database", // DATABASE_ACCESS_DENIED
+	16:              schemaAction, // NO_SUCH_COLUMN_IN_TABLE
+	20:              schemaAction, // NUMBER_OF_COLUMNS_DOESNT_MATCH
+	47:              schemaAction, // UNKNOWN_IDENTIFIER
+	50:              schemaAction, // UNKNOWN_TYPE
+	53:              schemaAction, // TYPE_MISMATCH
+	44:              schemaAction, // ILLEGAL_COLUMN
+	60:              missingAction,
+	unknownDatabase: missingAction, // of one of several shards: see [replicas.explain]
+	46:              missingAction, // UNKNOWN_FUNCTION
+	48:              "the table's engine cannot do this: recreate the table with `weir migrate`",
+	49:              "this looks like a bug in weir: please report it",
+	62:              "this server does not understand weir's SQL: use ClickHouse 26.3 or later",
+	115:             "this server does not know a setting weir needs: use ClickHouse 26.3 or later",
+	452:             "the account may not use a setting weir needs (async_insert, optimize_on_insert, insert_deduplicate, deduplicate_insert, max_partitions_per_insert_block): allow it in the account's profile",
+	164:             "the account is read-only: give weir one that may INSERT and SELECT",
+	192:             accountAction, // UNKNOWN_USER
+	193:             accountAction, // WRONG_PASSWORD
+	194:             accountAction, // REQUIRED_PASSWORD
+	195:             "this client's address is not allowed for the account",
+	497:             "the account lacks a right: grant SELECT and INSERT on the database, and CREATE, ALTER, DROP, CREATE FUNCTION for `weir migrate`",
+	516:             accountAction,                           // AUTHENTICATION_FAILED
+	291:             "the account may not use this database", // DATABASE_ACCESS_DENIED
 }
 
 // mistaken reports whether an error is about the statement, or about what a person has asked
@@ -89,6 +89,9 @@ func broken(err error) bool {
 	}
 	return false
 }
+
+// unknownDatabase is the code of UNKNOWN_DATABASE.
+const unknownDatabase = 81
 
 const (
 	schemaAction  = "the table is not as `weir migrate` made it; compare with `weir migrate --dry-run`, and put the column back or raise the job's version"

@@ -37,6 +37,17 @@ func (r *replicas) of(what string) string {
 	return fmt.Sprintf("shard %d (%s): %s", r.shard, r, what)
 }
 
+// explain is explain for an error of a server of r. weir migrate makes no shard anew, so the remedy
+// for a shard whose database is gone is another one.
+func (r *replicas) explain(what string, err error) error {
+	err = explain(r.of(what), err)
+	var e *Error
+	if r.shard > 0 && errors.As(err, &e) && e.Code == unknownDatabase {
+		e.Action = "the rows of this shard are gone: " + restoreIt
+	}
+	return err
+}
+
 // named is of for an error that does not say it yet.
 func (r *replicas) named(err error) error {
 	var e *Error

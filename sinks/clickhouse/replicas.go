@@ -54,7 +54,7 @@ func (r *replicas) try(ctx context.Context, what string, f func(driver.Conn) err
 			return nil
 		}
 		var theirs *Error
-		if explained := explain(r.of(what), e); err == nil || errors.As(explained, &theirs) && !theirs.Fatal() {
+		if explained := r.explain(what, e); err == nil || errors.As(explained, &theirs) && !theirs.Fatal() {
 			err = explained
 		}
 		if ctx.Err() != nil || errors.As(e, new(answered)) || mistaken(e) {
@@ -74,7 +74,7 @@ func (r *replicas) question(ctx context.Context, what, sql string, row func(scan
 	select {
 	case r.questions <- struct{}{}:
 	case <-ctx.Done():
-		return explain(r.of(what), fmt.Errorf("%d other questions are not answered yet: %w", questionsMost, ctx.Err()))
+		return r.explain(what, fmt.Errorf("%d other questions are not answered yet: %w", questionsMost, ctx.Err()))
 	}
 	defer func() { <-r.questions }()
 	return r.query(ch.Context(ctx, ch.WithSettings(whileAwaited)), what, sql, row)

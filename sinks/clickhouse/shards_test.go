@@ -369,4 +369,21 @@ func TestShardsRefused(t *testing.T) {
 	}
 	doors[1].open()
 	await.Until(t, func() error { _, err := c.Job(t.Context(), jobs[0]); return err })
+
+	// The database of a shard is dropped while weir runs: migrate refuses it, so no error may advise that.
+	if err := c.execOn(t.Context(), shards{c.shards[1]}, "drop", "DROP DATABASE "+quote(c.cfg.Database)+" SYNC", queryTimeout); err != nil {
+		t.Fatal(err)
+	}
+	ask := func() error {
+		return c.shards[1].query(t.Context(), "count", "SELECT count() FROM "+c.name("clicks_state"), func(func(...any) error) error { return nil })
+	}
+	migrate := func() error {
+		_, err := c.Migrate(t.Context(), jobs, Migration{})
+		return err
+	}
+	for what, try := range map[string]func() error{"a question": ask, "a migration": migrate} {
+		if err := try(); !fatalWith(err, "shard 2 ("+b+")") || !fatalWith(err, restoreIt) {
+			t.Errorf("a shard's database is gone: %s says %v", what, err)
+		}
+	}
 }
