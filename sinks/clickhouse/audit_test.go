@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -412,6 +413,50 @@ func TestAuditShorterRollup(t *testing.T) {
 	made("+ INTERVAL 1 SECOND")
 	if n := found(); n != 1 {
 		t.Errorf("%d findings in windows whose rows are gone", n)
+	}
+}
+
+// TestAuditFirstAndLast: windows that begin at the first second of DateTime, or end after its last one, are
+// judged in each rollup, and repaired.
+func TestAuditFirstAndLast(t *testing.T) {
+	c := open(t)
+	j := actives()
+	s := unaudited(t, c, j)
+	s.quiet = -time.Hour
+	op := operator(t, j.Spec, 0)
+	const last = event.Time(math.MaxUint32) * 1000
+	observe(t, op, 0, 0, 0, click(0, "/", 1, "a"))
+	observe(t, op, 0, 1, last, click(int64(last), "/", 2, "b"))
+	write(t, s, op.Take())
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := findings(t, s); len(got) > 0 {
+		t.Fatalf("before damage: %v", got)
+	}
+	for i := len(j.Rollups) - 1; i >= 0; i-- {
+		run(t, c, "TRUNCATE TABLE "+c.name(s.layout.levels[i].table))
+		behind := map[event.Time]bool{} // longer rollups hold more than this one, too
+		for _, f := range findings(t, s) {
+			if f.Kind == audit.Behind {
+				behind[f.Window] = true
+			}
+		}
+		if len(behind) != 2 || !behind[0] {
+			t.Errorf("%s is emptied: found are %v", s.layout.levels[i].table, behind)
+		}
+		if _, err := s.Repair(t.Context(), 0, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Rollup(t.Context(), true, 0); err != nil {
+			t.Fatal(err)
+		}
+		if got := findings(t, s); len(got) > 0 {
+			t.Errorf("%s is repaired: %v", s.layout.levels[i].table, got)
+		}
+		if got := one(t, c, "SELECT count(), sum(hits) FROM "+c.name(s.layout.levels[i].table)+" FINAL"); got != "(2,2)" {
+			t.Errorf("%s is repaired: rows and hits are %s", s.layout.levels[i].table, got)
+		}
 	}
 }
 

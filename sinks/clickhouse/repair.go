@@ -30,7 +30,7 @@ func (s *Sink) Repair(ctx context.Context, from, until event.Time, progress func
 	var all []Repaired
 	for i := range s.layout.levels {
 		d := s.level(i)
-		first, last := int64(from)/1000/d.v.seconds*d.v.seconds, (int64(math.MaxUint32)/d.v.seconds-1)*d.v.seconds
+		first, last := int64(from)/1000/d.v.seconds*d.v.seconds, int64(math.MaxUint32)/d.v.seconds*d.v.seconds
 		if until > 0 {
 			last = min(last, (int64(until)/1000-1)/d.v.seconds*d.v.seconds)
 		}

@@ -11,10 +11,10 @@ SELECT
     {{.Groups}}window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    {{if .First}}max(_n.made) > {{.Horizon}}{{else}}window_start > {{.SourceKept}}{{with .Begun}} AND max(_n.made) >= {{.}}{{end}}{{end}} AS kept,
+    {{if .First}}max(_n.made) > {{.Horizon}}{{else}}window_start >= {{.SourceKept}}{{with .Begun}} AND max(_n.made) >= {{.}}{{end}}{{end}} AS kept,
     kept AND max(_n.touched) <= {{.Settled}}{{with .Lacking}} AND window_start NOT IN ({{.}}){{end}} AS whole,
     if(kept, {{.Ahead "max(_n.touched)"}}, 0) AS ahead,
-    max(_n.stamp) < {{.Done}} AND window_start > {{.Kept}} AS due
+    max(_n.stamp) < {{.Done}} AND window_start >= {{.Kept}} AS due
 {{- if .Measures}},
     arrayFilter(m -> m.2 != m.4 OR m.3 != m.4, [
 {{- range $i, $m := .Measures}}{{if $i}}, {{end -}}
