@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"weir/internal/counts"
 	"weir/internal/hashtable"
+	"weir/sketches/bloom"
 )
 
 // TopK keeps the most frequent values of a field, with bounds of their counts that hold
@@ -19,14 +21,15 @@ import (
 // it is a Top.
 var TopK Kind = topKind{}
 
-type topKind struct {
-	added
-	count
-}
+type topKind struct{ added }
 
 func (topKind) String() string { return "topk" }
 
 func (topKind) HoldsValues() bool { return true }
+
+func (topKind) text(_ *Measure, number uint64) string {
+	return fmt.Sprintf("%d events (check %06x)", number>>listBits, number&(1<<listBits-1))
+}
 
 // MaxK is the greatest Measure.K.
 const MaxK = 1000
@@ -427,7 +430,20 @@ func (c *topColumn) plus(i uint32, from column, j uint32) {
 	c.sums[i].add(from.(*topColumn).total(j))
 }
 
-func (c *topColumn) number(i uint32) uint64 { return c.total(i).Events }
+// listBits is how many bits of a number tell which keys are listed, with which counts.
+const listBits = 24
+
+// number returns the number of events, and in its last bits a check of the floor and the list, so that
+// two lists of as many events differ.
+func (c *topColumn) number(i uint32) uint64 {
+	total := c.total(i)
+	check := total.Floor
+	total.Keys.Each(func(key []byte, count, wrong uint64) bool {
+		check += bloom.Hash(key) * (count + wrong<<32)
+		return true
+	})
+	return total.Events<<listBits | check*0x9e3779b97f4a7c15>>(64-listBits)
+}
 
 var errTopState = errors.New("not the state of a topk measure: for each slot, ascending, events, floor and keys with their counts and errors, the most frequent first")
 

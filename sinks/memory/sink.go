@@ -175,17 +175,14 @@ func (s *Sink) rollup(from, until event.Time) {
 
 // Merge returns the finished numbers of all windows of a length, by window and group.
 func Merge(rows map[Key]*Row, length event.Time) map[Key]Numbers {
-	merged := map[Key]*Row{}
+	of := map[Key][]*Row{}
 	for key, row := range rows {
 		key.Window -= key.Window % length
-		if merged[key] == nil {
-			merged[key] = newRow()
-		}
-		merged[key].add(row)
+		of[key] = append(of[key], row)
 	}
 	numbers := map[Key]Numbers{}
-	for key, row := range merged {
-		numbers[key] = row.numbers()
+	for key, rows := range of {
+		numbers[key] = total(rows).numbers()
 	}
 	return numbers
 }

@@ -116,20 +116,31 @@ type Numbers struct {
 	Measures map[string]uint64
 }
 
-// add puts o, of another window than r, into r: counts and totals are added up, and the
-// other states merge.
-func (r *Row) add(o *Row) {
-	r.Hits[window.Whole] += o.Sum()
-	for name, s := range o.States {
-		old, ok := r.States[name]
-		switch {
-		case s.Of.Kind.Additive():
-			s.Bytes = must(s.Of.Add(old.Bytes, s.Bytes))
-		case ok:
-			s.Bytes = must(s.Of.Merge(old.Bytes, s.Bytes))
+// total returns rows of different windows as one: counts and totals are added up, and the other
+// states merge. A total is of all rows at once: a top list that is added up in steps leaves out keys
+// at each of them, so that it depended on the order of the rows.
+func total(rows []*Row) *Row {
+	r := newRow()
+	added := map[string][][]byte{}
+	for _, o := range rows {
+		r.Hits[window.Whole] += o.Sum()
+		for name, s := range o.States {
+			old, ok := r.States[name]
+			switch {
+			case s.Of.Kind.Additive():
+				added[name] = append(added[name], s.Bytes)
+			case ok:
+				s.Bytes = must(s.Of.Merge(old.Bytes, s.Bytes))
+			}
+			r.States[name] = s
 		}
+	}
+	for name, states := range added {
+		s := r.States[name]
+		s.Bytes = must(s.Of.Add(states...))
 		r.States[name] = s
 	}
+	return r
 }
 
 func (r *Row) numbers() Numbers {
