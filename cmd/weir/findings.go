@@ -62,7 +62,7 @@ var messages = []message{
 			"then run `weir repair`; rows that were raised by hand have to be deleted first"},
 	{kind: audit.Behind, when: ofMeasure,
 		what: "{window}: measure {measure} is {expected} by the rows, and {found} in its {length} rollup",
-		do:   rollupBehind},
+		do:   rollupBehind + ". If it says the same after that, the rollup's state was changed by hand to one that outweighs the right one: delete its rows of the window and run `weir repair` again"},
 	{kind: audit.Behind,
 		what: "{window}: the rows hold {expected} events, its {length} rollup counts {found}",
 		do:   rollupBehind},
