@@ -71,7 +71,6 @@ func (s *Server) api(path string) http.Handler {
 			answer, code = failure{err.Error()}, statusOf(err)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(code)
 		_ = json.NewEncoder(w).Encode(answer) // an error means that the client has disconnected
 	})

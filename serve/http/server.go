@@ -112,7 +112,12 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /{$}", s.open(http.HandlerFunc(page.Serve)))
 	mux.Handle("GET /page/", s.open(http.HandlerFunc(page.Serve)))
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// An answer is of this moment, and some are private: no cache may keep one. The page sets
+		// its own.
+		w.Header().Set("Cache-Control", "no-store")
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // headerTimeout is how long a client may take to send the header of a request.
