@@ -84,6 +84,22 @@ func TestBudget(t *testing.T) {
 	t.Logf("%d files, %d bytes", len(all), total)
 }
 
+// TestEncodings: a file is compressed only for a client that takes it so.
+func TestEncodings(t *testing.T) {
+	for accept, want := range map[string]string{
+		"gzip": "gzip", "deflate, GZIP ;q=0.5": "gzip", "br;q=1.0,gzip;q=0.001": "gzip", "*": "gzip", "gzip, *;q=0": "gzip",
+		"": "", "identity": "", "gzip;q=0": "", "gzip; q=0.000, identity": "", "*;q=0": "", "*, gzip;q=0": "", "gzipped": "", "gzip;q=none": "",
+	} {
+		res := get("/", "Accept-Encoding", accept)
+		if got := res.Header.Get("Content-Encoding"); got != want {
+			t.Errorf("Accept-Encoding %q: the answer is encoded as %q, want %q", accept, got, want)
+		}
+		if text := body(t, res); !strings.HasPrefix(text, "<!doctype html>") {
+			t.Errorf("Accept-Encoding %q: the page begins with %.20q", accept, text)
+		}
+	}
+}
+
 // TestHeaders: the policy is on every file; the page is asked for again each time, and a
 // file of this version never; another version's files, listings and paths upwards do not
 // exist.
