@@ -113,11 +113,11 @@ func TestPageNames(t *testing.T) {
 			b.Until(fmt.Sprintf(`document.querySelector("%s")?.dataset.state === "ok"`, tile))
 		}
 		b.Until(fmt.Sprintf(`document.querySelector("#hits .total strong").textContent === "%d"`, hits))
-		b.Until(fmt.Sprintf(`document.querySelector("#top .note").textContent.endsWith("; %d in all")`, len(sent)))
+		b.Until(fmt.Sprintf(`document.querySelector("#top .note").textContent.endsWith("; %d groups in all")`, len(sent)))
 	}
 	b.Visit(weir.address() + "/?last=7d")
 	asked := b.Text(`import(document.querySelector("script[type=module]").src.replace("app.js", "tiles.js")).then(({ Top, Series }) => {
-		const page = { job: { job: "clicks", window_s: 60, rollup_s: 0, by: ["page"], measures: [{ name: "hits", kind: "hits", shows: "events" }] } };
+		const page = { job: { job: "clicks", window_s: 60, rollup_s: 0, keep_s: 0, rollups: [], by: ["page"], measures: [{ name: "hits", kind: "hits", shows: "events" }] } };
 		return new Series(page, "x", "x", () => page.job.measures[0]).question() + " " + new Top(page).question();
 	})`)
 	if asked != "series?job=clicks&measure=hits&last=172740s top?job=clicks&measure=hits&column=page&n=12&last=14340s" {

@@ -21,7 +21,7 @@ func TestPageNumbers(t *testing.T) {
 		return b.Text(`import(document.querySelector("script[type=module]").src.replace("app.js", "` + file + `")).then(async (of) => {
 			const at = (i) => new Date(60000 * i).toISOString();
 			const answer = (values) => ({ kind: "min", shows: "number", from: at(0), until: at(values.length), as_of: at(99), step_s: 60, total: { value: values[0], error: 0 }, points: values.map((value, i) => ({ at: at(i), value, error: 0.5 })) });
-			const page = { learn() {}, catalog: { k: 0 }, explain() {}, job: { job: "j", window_s: 60, rollup_s: 0, by: ["src", "dst"], measures: [{ name: "least", kind: "min", shows: "number" }] } };
+			const page = { learn() {}, catalog: { k: 0 }, explain() {}, job: { job: "j", window_s: 60, rollup_s: 0, keep_s: 0, rollups: [], by: ["src", "dst"], measures: [{ name: "least", kind: "min", shows: "number" }] } };
 			` + script + `
 		})`)
 	}
@@ -66,6 +66,29 @@ func TestPageNumbers(t *testing.T) {
 		return t.body.querySelector(".error").textContent`), "exact · since 2001-02-03 00:00")
 	is("a chart of 0", with("tiles.js", `const t = new of.Series(page, "x", "x", () => page.job.measures[0]);
 		return [[0, 0], [null, null]].map((values) => t.show(answer(values))).join("|")`), "|Nothing was counted in this range.")
+	is("a chart of sums of 0", with("tiles.js", `const t = new of.Series(page, "x", "x", () => page.job.measures[0]);
+		return [[0, 0], [0, 1]].map((values) => t.show({ ...answer(values), kind: "sum" })).join("|")`), "Each sum in this range is 0.|")
+	is("steps by what is kept", with("state.js", `const { lengths } = await import(document.querySelector("script[type=module]").src.replace("app.js", "tiles.js"));
+		const job = { window_s: 10, rollup_s: 60, keep_s: 7 * 86400, rollups: [{ window_s: 60, keep_s: 30 * 86400 }, { window_s: 3600, keep_s: 0 }] };
+		const steps = (days, hours, other) => {
+			const from = Date.now() - days * 86400000;
+			of.state.from = new Date(from).toISOString();
+			of.state.until = new Date(from + hours * 3600000).toISOString();
+			return lengths({ ...job, ...other }).join(" ");
+		};
+		const all = [steps(1, 2), steps(8, 2), steps(31, 2), steps(1, 9), steps(31, 2, { rollup_s: 0, keep_s: 0, rollups: [] })].join("|");
+		delete of.state.from;
+		delete of.state.until;
+		return all`), "10 60 300 900 3600|60 300 900 3600|3600|60 300 900 3600|10 60 300 900 3600")
+	is("steps of seconds of who came back", with("tiles.js", `const t = new of.Returning({ ...page, job: { ...page.job, measures: [{ name: "active", returning: true }] } });
+		return [10, 60].map((step_s) => {
+			t.show({ measure: "active", step_s, cohorts: [0, 1].map((i) => ({ at: new Date(1000 * step_s * i).toISOString(), value: 1, back: [] })) });
+			return [...t.table.querySelectorAll("tbody th")].map((e) => e.textContent).join(" ");
+		}).join("|")`), "00:00:00 00:00:10|00:00 00:01")
+	is("a map of more cells than a hundred", with("map.js", `const m = new of.WorldMap(() => {});
+		m.element.querySelector("details").open = true;
+		m.show({ within: "", people: 128, cells: [..."bcdefghj"].flatMap((a) => [..."0123456789bcdefg"].map((b) => ({ geohash: a + b, people: 1 }))) });
+		return m.element.querySelectorAll("tbody tr").length`), "128")
 	is("a map of a cell", with("map.js", `const m = new of.WorldMap(() => {});
 		m.show({ within: "u", people: 9, cells: [{ geohash: "u33", people: 2 }, { geohash: "u34", people: 1 }] });
 		return m.canvas.getAttribute("aria-label").split(".")[0]`), "Map of the cell u: 3 people in 2 cells")

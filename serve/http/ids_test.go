@@ -82,7 +82,7 @@ func TestIDs(t *testing.T) {
 		}
 	}
 	ids.rollup = 10 * time.Minute
-	if _, got := ask("jobs"); !strings.Contains(got, `"job":"clicks","window_s":60,"rollup_s":600,`) {
+	if _, got := ask("jobs"); !strings.Contains(got, `"job":"clicks","window_s":60,"rollup_s":600,"keep_s":0,"rollups":[],"by":`) {
 		t.Errorf("jobs: %s, want a rollup of 600 s", got)
 	}
 	if _, got := ask("sessions?job=clicks&last=5m"); !strings.Contains(got, `"step_s":600,`) {

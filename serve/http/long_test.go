@@ -67,6 +67,9 @@ func TestLongRanges(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/"+path, nil))
 		return w.Code, w.Body.String()
 	}
+	if _, got := ask("jobs"); !strings.Contains(got, `"keep_s":604800,"rollups":[{"window_s":60,"keep_s":2592000},{"window_s":3600,"keep_s":0},{"window_s":86400,"keep_s":0}],`) {
+		t.Errorf("jobs: %s, want what is kept, and for how long", got)
+	}
 	// Which questions these are, what they ask for, and what they answer.
 	for _, c := range []struct{ path, asked, answer string }{
 		{"series?job=clicks&last=47h", "", `"step_s":1800,`},

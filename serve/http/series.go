@@ -181,8 +181,15 @@ type catalogJob struct {
 	Job      string           `json:"job"`
 	Window   float64          `json:"window_s"`
 	Rollup   float64          `json:"rollup_s"`
+	Keep     float64          `json:"keep_s"`
+	Rollups  []catalogRollup  `json:"rollups"`
 	By       []string         `json:"by"`
 	Measures []catalogMeasure `json:"measures"`
+}
+
+type catalogRollup struct {
+	Window float64 `json:"window_s"`
+	Keep   float64 `json:"keep_s"` // 0: for ever
 }
 
 type catalogMeasure struct {
@@ -195,7 +202,14 @@ type catalogMeasure struct {
 func (s *Server) catalog(context.Context, question) (any, error) {
 	reply := catalogReply{Build: s.Build, K: s.K, Kill: s.Worker != nil, Token: s.Token != "", Now: s.Windows.Now().UTC(), Jobs: []catalogJob{}}
 	for _, d := range s.Windows.Jobs() {
-		j := catalogJob{Job: d.Job, Window: d.Window.Seconds(), Rollup: s.rollup(d.Job).Seconds(), By: append([]string{}, d.By...)}
+		j := catalogJob{Job: d.Job, Window: d.Window.Seconds(), Rollup: s.rollup(d.Job).Seconds(), Rollups: []catalogRollup{}, By: append([]string{}, d.By...)}
+		if s.Rollups != nil {
+			all, rows := s.Rollups.Kept(d.Job)
+			j.Keep = rows.Seconds()
+			for _, r := range all {
+				j.Rollups = append(j.Rollups, catalogRollup{r.Window.Seconds(), r.Keep.Seconds()})
+			}
+		}
 		for _, m := range d.Measures {
 			j.Measures = append(j.Measures, catalogMeasure{m.Name, m.Kind.Name, m.Kind.Shows, m.Kind.Common != nil})
 		}

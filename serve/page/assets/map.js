@@ -79,7 +79,7 @@ export class WorldMap {
 
   fill() {
     const deeper = this.last.within.length + 1;
-    put(this.body, this.last.cells.toSorted((a, b) => b.people - a.people).slice(0, 100).map((c) => {
+    put(this.body, this.last.cells.toSorted((a, b) => b.people - a.people).map((c) => {
       const b = box(c.geohash);
       return h("tr", null,
         h("th", { scope: "row" }, deeper < 8 ? h("button", { type: "button", class: "link", onclick: () => this.open(c.geohash.slice(0, deeper)) }, c.geohash) : c.geohash),

@@ -86,12 +86,22 @@ function latest(job, most) {
 }
 
 // lengths returns the lengths that the steps of charts may be chosen to have: there are two of them
-// in the range, and no more than a chart can show.
+// in the range, no more than a chart can show, and they are made of what is kept for so long.
 export function lengths(job) {
-  const over = range(), [, n, unit] = /^(\d+)([smhd])$/.exec(over.last) ?? [];
-  const seconds = over.from ? ((Date.parse(over.until) || Date.now()) - Date.parse(over.from)) / 1000 : n * units[unit];
-  const shortest = seconds > (chartMost - 1) * job.window_s ? job.rollup_s || job.window_s : job.window_s;
-  return [1, 10, 60, 300, 900, 3600, 21600, 86400].filter((s) => s % shortest === 0 && seconds >= 2 * s && seconds / s <= 750);
+  const over = range(), [, n, unit] = /^(\d+)([smhd])$/.exec(over.last) ?? [], now = Date.now() / 1000;
+  const until = over.from && Date.parse(over.until) ? Date.parse(over.until) / 1000 : now, from = over.from ? Date.parse(over.from) / 1000 : now - n * units[unit];
+  const seconds = until - from;
+  return [1, 10, 60, 300, 900, 3600, 21600, 86400].filter((s) => s % shortest(job, from, until, now, s) === 0 && seconds >= 2 * s && seconds / s <= 750);
+}
+
+// shortest returns the length of the windows that steps of a range are made of, as package http of
+// weir chooses them: those of the job, if they are not too many and their rows are kept, or else those
+// of its shortest rollup that is kept for so long.
+function shortest(job, from, until, now, step) {
+  const many = Math.ceil(until / job.window_s) - Math.floor(from / job.window_s) > chartMost;
+  if (!job.rollups.length || (!many && now - from < job.keep_s - job.window_s)) return job.window_s;
+  const begins = Math.floor(from / step) * step;
+  return (job.rollups.find((r) => !r.keep_s || now - begins < r.keep_s - 90) ?? job.rollups.at(-1)).window_s;
 }
 
 // every returns the length of steps that is chosen for the range; null: none is.
@@ -163,6 +173,7 @@ export class Series extends Tile {
     this.chart.show(answer);
     const empty = ["hits", "sum"].includes(answer.kind) || answer.shows === "people" ? 0 : null; // of nothing
     if (answer.points.some((p) => (p.value ?? empty) !== empty)) return "";
+    if (answer.kind === "sum" && !answer.points.some((p) => p.withheld)) return "Each sum in this range is 0."; // that of no numbers, too
     return answer.points.some((p) => p.withheld) ? `Hidden: fewer than ${this.page.catalog.k} people in each step.` : "Nothing was counted in this range.";
   }
 }
@@ -261,7 +272,7 @@ export class Top extends Tile {
       : answer.groups.map((g) => ({ name: g.group[0], value: g.value, margin: margin(g), group: g.group[0] }));
     const most = Math.max(0, ...rows.map((r) => r.value)) || 1;
     say(this.note, list ? `the most frequent ${answer.measure} since ${when(answer.from)}`
-      : `${answer.measure} by ${answer.columns[0]}, since ${when(answer.from)}; ${number(answer.of)} in all` + (answer.withheld ? `, ${answer.withheld} with fewer than ${this.page.catalog.k} people withheld` : ""));
+      : `${answer.measure} by ${answer.columns[0]}, since ${when(answer.from)}; ${number(answer.of)} group${answer.of === 1 ? "" : "s"} in all` + (answer.withheld ? `, ${answer.withheld} with fewer than ${this.page.catalog.k} people withheld` : ""));
     const before = new Map([...this.rows].map(([name, row]) => [name, row.element.offsetTop]));
     const next = new Map(), column = list ? null : answer.columns[0];
     if (column !== this.of) this.rows = new Map(); // a row shows only a group of its column
@@ -344,7 +355,7 @@ export class Returning extends Tile {
 
   show(answer) {
     const unit = answer.unit;
-    const rows = unit ? calendar(answer) : answer.cohorts.map((c) => ({ ...c, from: answer.step_s >= 86400 ? stamp(c.at).slice(5, 10) : clock(c.at) }));
+    const rows = unit ? calendar(answer) : answer.cohorts.map((c) => ({ ...c, from: answer.step_s >= 86400 ? stamp(c.at).slice(5, 10) : clock(c.at, answer.step_s % 60 !== 0) }));
     const columns = Math.max(0, ...rows.map((c) => c.back.length));
     say(this.note, `of the people of each ${unit ? `${unit} in ${answer.zone}` : span(answer.step_s)}, how many were there again later, by ${answer.measure}; the last of each row is still filling`);
     const triangle = rows.map((c) =>
@@ -404,7 +415,7 @@ export class Sessions extends Tile {
   question() {
     const m = knows(this.page.job), chosen = Object.keys(groups()).length;
     if (!m || !this.page.job.rollup_s || (chosen && chosen < this.page.job.by.length)) return null; // a group is asked for by all columns or none
-    return ask("sessions", { job: this.page.job.job, measure: m.name, gap: this.gap() + "s", ...range(), step: every({ ...this.page.job, window_s: this.page.job.rollup_s }), ...groups() });
+    return ask("sessions", { job: this.page.job.job, measure: m.name, gap: this.gap() + "s", ...range(), step: every({ ...this.page.job, window_s: this.page.job.rollup_s, rollups: [] }), ...groups() });
   }
 
   controls() {
