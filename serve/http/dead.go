@@ -48,6 +48,9 @@ type deadLettersReply struct {
 	Partial     string       `json:"partial,omitempty"` // why some may be missing
 }
 
+// lacks says that ClickHouse was waited for in vain.
+func (r deadLettersReply) lacks() bool { return r.Partial != "" }
+
 const (
 	// deadLettersMost is how many dead letters an answer has.
 	deadLettersMost = 50

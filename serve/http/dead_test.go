@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -47,5 +48,42 @@ func TestDeadLettersAway(t *testing.T) {
 		}
 		time.Sleep(deadLettersAge)
 		ask("", 0)
+	})
+}
+
+// TestAwayIsNotDear: a question of a stream for which ClickHouse was waited for in vain is asked again
+// soon, and not as late as one whose answers take so long.
+func TestAwayIsNotDear(t *testing.T) {
+	e, _ := newEndpoints(t)
+	synctest.Test(t, func(t *testing.T) {
+		away := true
+		s := &Server{Windows: e.http.Windows, Dead: func(ctx context.Context, _ string, _ int) ([]DeadLetter, error) {
+			if away {
+				<-ctx.Done()
+				return nil, errors.New("no answer")
+			}
+			return nil, nil
+		}}
+		h := newHub(map[string]endpoint{
+			"dead-letters": {[]string{"n"}, s.deadLetters},
+			"slow": {nil, func(context.Context, question) (any, error) {
+				time.Sleep(2 * time.Second)
+				return nil, errors.New("no answer")
+			}},
+		}, 1, slog.New(slog.DiscardHandler))
+		for _, c := range []struct {
+			path string
+			away bool
+			want time.Duration
+		}{{"dead-letters", true, 4 * time.Second}, {"dead-letters", false, time.Second}, {"slow", true, 4 * time.Second}} {
+			time.Sleep(deadLettersAge)
+			away = c.away
+			one := &topic{question: question{c.path, nil}, asked: map[*viewer]bool{{}: true}}
+			began := time.Now()
+			_, lacks := h.ask(t.Context(), one.question)
+			if got := h.pause(one, time.Since(began), lacks); got != c.want || lacks != c.away {
+				t.Errorf("%s while ClickHouse is away (%t) is asked again after %s, want %s", c.path, c.away, got, c.want)
+			}
+		}
 	})
 }

@@ -226,8 +226,8 @@ func TestWaitersGiveWay(t *testing.T) {
 func TestFaultInStream(t *testing.T) {
 	var log bytes.Buffer
 	h := newHub(map[string]endpoint{"jobs": {answer: func(context.Context, question) (any, error) { panic("out of luck") }}}, 2, slog.New(slog.NewTextHandler(&log, nil)))
-	if got := string(h.ask(t.Context(), question{"jobs", nil})); !strings.Contains(got, `"status":500`) {
-		t.Error(got)
+	if payload, _ := h.ask(t.Context(), question{"jobs", nil}); !strings.Contains(string(payload), `"status":500`) {
+		t.Errorf("the event is %s", payload)
 	}
 	if !strings.Contains(log.String(), "out of luck") {
 		t.Errorf("the log says %q", log.String())
@@ -286,23 +286,23 @@ func TestManyQuestions(t *testing.T) {
 	}
 	wait := func(what string, took, want time.Duration) {
 		t.Helper()
-		if d := h.pause(viewers[0].topics[0], took) - want; d < -time.Millisecond || d > time.Millisecond {
+		if d := h.pause(viewers[0].topics[0], took, false) - want; d < -time.Millisecond || d > time.Millisecond {
 			t.Errorf("%s is asked again after %v, want %v", what, want+d, want)
 		}
 	}
 	wait("a cheap one", time.Millisecond, time.Second)
 	wait("a dear one", 70*time.Millisecond, 7*time.Second)
 	for _, v := range viewers {
-		h.pause(v.topics[0], 10*time.Millisecond) // a hundredth each
+		h.pause(v.topics[0], 10*time.Millisecond, false) // a hundredth each
 	}
 	wait("one of a hundred", 10*time.Millisecond, 2*time.Second)
 	for _, v := range viewers {
-		h.pause(v.topics[0], time.Second)
+		h.pause(v.topics[0], time.Second, false)
 	}
 	wait("one of a hundred dear ones", time.Second, 30*time.Second)
 	for _, v := range viewers[1:] {
 		h.leave(v)
-		h.pause(v.topics[0], time.Second) // its last answer comes later
+		h.pause(v.topics[0], time.Second, false) // its last answer comes later
 	}
 	wait("the one that is left", time.Millisecond, time.Second)
 }

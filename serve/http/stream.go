@@ -31,6 +31,9 @@ const (
 	// hundred times as long as its answer took, but at the latest after rareTick.
 	askEvery = 100
 	rareTick = 30 * time.Second
+	// lackEvery is that of a question for which ClickHouse was waited for in vain: that it took more
+	// than a second says nothing about what an answer costs.
+	lackEvery = 2
 	// share is how much of the time the answers to all questions may take together; most of it is
 	// ClickHouse's. If they would take more, all are asked less often in the same measure, so
 	// that very many different questions are answered later, and not refused.
@@ -353,7 +356,7 @@ func (h *hub) answer(ctx context.Context, t *topic) {
 		began := time.Now()
 		done := h.queue(ctx)
 		asked := time.Now()
-		payload := h.ask(ctx, t.question)
+		payload, lacks := h.ask(ctx, t.question)
 		took := time.Since(asked)
 		done()
 		if ctx.Err() != nil {
@@ -361,7 +364,7 @@ func (h *hub) answer(ctx context.Context, t *topic) {
 		}
 		h.publish(t, payload)
 		// Whole seconds, so that the answers of a second leave in one write.
-		next := time.Now().Add(h.pause(t, took)).Truncate(tick)
+		next := time.Now().Add(h.pause(t, took, lacks)).Truncate(tick)
 		if !next.After(began.Add(tick / 2)) {
 			next = next.Add(tick)
 		}
@@ -375,8 +378,9 @@ func (h *hub) answer(ctx context.Context, t *topic) {
 	}
 }
 
-// pause returns how long a question waits until it is asked again, if its answer took so long.
-func (h *hub) pause(t *topic, took time.Duration) time.Duration {
+// pause returns how long a question waits until it is asked again, if its answer took so long;
+// lacks says that ClickHouse was waited for in vain.
+func (h *hub) pause(t *topic, took time.Duration, lacks bool) time.Duration {
 	own := min(max(tick, askEvery*took), rareTick)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -386,6 +390,9 @@ func (h *hub) pause(t *topic, took time.Duration) time.Duration {
 	h.demand -= t.demand
 	t.demand = float64(took) / float64(own)
 	h.demand += t.demand
+	if lacks && took > tick {
+		return min(lackEvery*took, rareTick)
+	}
 	return min(time.Duration(float64(own)*max(1, h.demand/share)), rareTick)
 }
 
@@ -410,9 +417,10 @@ type eventData struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// ask returns the payload of the answer to a question. If answering panics, the process goes
-// on, as it does where net/http handles a request.
-func (h *hub) ask(ctx context.Context, q question) (payload []byte) {
+// ask returns the payload of the answer to a question, and whether ClickHouse was
+// waited for in vain. If answering panics, the process goes on, as it does where net/http handles a
+// request.
+func (h *hub) ask(ctx context.Context, q question) (payload []byte, lacks bool) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			h.log.Error("http: no answer for a stream, because of a fault in weir", "question", q.id(), "fault", fault, "stack", string(debug.Stack()))
@@ -427,11 +435,13 @@ func (h *hub) ask(ctx context.Context, q question) (payload []byte) {
 	if data.Answer, err = e.ask(ctx, q); err != nil {
 		data = eventData{Status: statusOf(err), Error: err.Error()}
 	}
+	partial, may := data.Answer.(interface{ lacks() bool })
+	lacks = data.Status == http.StatusBadGateway || may && partial.lacks()
 	text, err := json.Marshal(data) // without line breaks
 	if err != nil {
 		text, _ = json.Marshal(eventData{Status: http.StatusBadGateway, Error: err.Error()})
 	}
-	return text
+	return text, lacks
 }
 
 // publish makes a payload the latest one of a topic, and wakes its viewers.
