@@ -322,6 +322,9 @@ func TestUpWorkerDies(t *testing.T) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
+		for _, state := range []string{"starts", "answers after .* and catches up", "has caught up after .*; the audit compares log, ledger and rows"} {
+			p.prints(fmt.Sprintf(`^worker +process %d died of signal 9; another one %s …`, pid, state))
+		}
 		line := p.prints(fmt.Sprintf(`^worker +process %d died of signal 9 at `, pid))
 		if !regexp.MustCompile(`: no answer for \d+\.\d s, caught up after \d+\.\d s; the audit of log, ledger and rows says: 0 lost, 0 doubled$`).MatchString(strings.TrimSpace(line)) {
 			t.Error(line)

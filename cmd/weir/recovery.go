@@ -32,6 +32,18 @@ func (r recovery) String() string {
 	return text
 }
 
+// state is how far the recovery is, in one sentence, until String tells its end.
+func (r recovery) state() string {
+	text := fmt.Sprintf("process %d died of signal %d; another one ", r.pid, int(r.signal))
+	switch {
+	case r.back == 0:
+		return text + "starts …"
+	case r.caught == 0:
+		return text + "answers after " + seconds(r.back) + " and catches up …"
+	}
+	return text + "has caught up after " + seconds(r.caught) + "; the audit compares log, ledger and rows …"
+}
+
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
 // toll is what audits have found, in events.
@@ -59,9 +71,11 @@ func (d *toll) take(f audit.Finding) {
 	}
 }
 
-// recover waits until another worker has caught up after a death, and audits everything.
-func (u *up) recover(ctx context.Context, d death) (recovery, error) {
+// recover waits until another worker has caught up after a death, and audits everything. It calls
+// tell with the state at the beginning, and each time that it changes.
+func (u *up) recover(ctx context.Context, d death, tell func(state string)) (recovery, error) {
 	r := recovery{death: d}
+	tell(r.state())
 	ends := map[string]map[int32]int64{}
 	for i := range u.cfg.Jobs {
 		j := &u.cfg.Jobs[i]
@@ -79,6 +93,7 @@ func (u *up) recover(ctx context.Context, d death) (recovery, error) {
 		err := b.get(ctx, "health", nil, &health)
 		if err == nil && r.back == 0 {
 			r.back = time.Since(d.at)
+			tell(r.state())
 		}
 		if err == nil && caughtUp(health.Jobs, ends) {
 			break
@@ -90,6 +105,7 @@ func (u *up) recover(ctx context.Context, d death) (recovery, error) {
 		}
 	}
 	r.caught = time.Since(d.at)
+	tell(r.state())
 	client, err := sinkClient(u.cfg, u.log)
 	if err != nil {
 		return r, err

@@ -12,6 +12,19 @@ import (
 // TestRecovery: a recovery is told in one sentence, and findings of the audit are in it as
 // lost and doubled events; a worker has caught up when every partition of each job has.
 func TestRecovery(t *testing.T) {
+	const died = "process 4600 died of signal 9; another one "
+	for _, c := range []struct {
+		back, caught time.Duration
+		want         string
+	}{
+		{0, 0, died + "starts …"},
+		{240 * time.Millisecond, 0, died + "answers after 0.2 s and catches up …"},
+		{240 * time.Millisecond, 1400 * time.Millisecond, died + "has caught up after 1.4 s; the audit compares log, ledger and rows …"},
+	} {
+		if got := (recovery{death: death{pid: 4600, signal: syscall.SIGKILL}, back: c.back, caught: c.caught}).state(); got != c.want {
+			t.Errorf("%s, want\n%s", got, c.want)
+		}
+	}
 	r := recovery{death: death{4600, syscall.SIGKILL, time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)}, back: 240 * time.Millisecond, caught: 1400 * time.Millisecond}
 	const want = "process 4600 died of signal 9 at 12:00:00: no answer for 0.2 s, caught up after 1.4 s; the audit of log, ledger and rows says: 0 lost, 0 doubled"
 	if got := r.String(); got != want {

@@ -52,8 +52,7 @@ func (u *up) died(ctx context.Context, w *worker, d death) {
 		u.say(text)
 		w.tell(httpserver.Recovery{At: d.at.UTC(), Over: over, Text: text})
 	}
-	say(false, fmt.Sprintf("process %d died of signal %d; another one starts …", d.pid, int(d.signal)))
-	r, err := u.recover(ctx, d)
+	r, err := u.recover(ctx, d, func(state string) { say(false, state) })
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
