@@ -52,6 +52,19 @@ func (s *Server) long(a *asking, most int) []Rollup {
 	if len(all) == 0 || a.Until.Sub(a.From) <= time.Duration(most)*a.job.Window && since <= rows {
 		return nil
 	}
+	return s.kept(a)
+}
+
+// kept returns the rollups that are kept for the range of a question, shortest first, or the longest one
+// if none is; nothing if there is none.
+func (s *Server) kept(a *asking) []Rollup {
+	if s.Rollups == nil {
+		return nil
+	}
+	all, _ := s.Rollups.Kept(a.job.Job)
+	if len(all) == 0 {
+		return nil
+	}
 	kept := slices.DeleteFunc(slices.Clone(all), func(r Rollup) bool { return s.gone(r, a.From) })
 	if len(kept) == 0 {
 		return all[len(all)-1:] // which has what is left

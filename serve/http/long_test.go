@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/serve/key"
+	"weir/serve/live"
 )
 
 // fakeRollups has minutes for a month, hours and days for ever, and rows for a week. It answers
@@ -244,4 +245,29 @@ type slowRollups struct{ *fakeRollups }
 func (slowRollups) Long(ctx context.Context, _ Statement) ([]Told, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
+}
+
+// TestTopOfManyGroups: where the groups of a short range take too much memory, the rollups have the
+// answer; without them the question is refused.
+func TestTopOfManyGroups(t *testing.T) {
+	e, job := newEndpoints(t)
+	job.count(t, map[time.Duration]int{0: 7})
+	e.http.Windows = live.New(live.Config{Now: func() time.Time { return noon }, Memory: 8})
+	e.http.Windows.Add(job, &job.sink)
+	rollups := &fakeRollups{}
+	ask := func() (int, string) {
+		w := httptest.NewRecorder()
+		e.http.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/top?job=clicks&last=10m&n=3", nil))
+		return w.Code, w.Body.String()
+	}
+	if code, got := ask(); code != 400 || !strings.Contains(got, "an eighth of the memory of this process") {
+		t.Errorf("without rollups: %d %s", code, got)
+	}
+	e.http.Rollups = rollups
+	if code, got := ask(); code != 200 || !strings.Contains(got, `"groups":[{"group":["/p/1"],"value":1000,"error":0},{"group":["/p/2"],"value":1000,"error":0},{"group":["/p/3"],"value":9,"error":0}],"of":9`) {
+		t.Errorf("with rollups: %d %s", code, got)
+	}
+	if len(rollups.asked) != 2 || !rollups.asked[0].Long || rollups.asked[0].From != noon.Add(-10*time.Minute-30*time.Second) || rollups.asked[0].Until != noon.Add(30*time.Second) {
+		t.Errorf("asked %+v", rollups.asked)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -60,6 +61,18 @@ func (s *Server) top(ctx context.Context, q question) (any, error) {
 	case st.Long:
 		return s.longTop(ctx, a, st)
 	}
+	reply, err := s.shortTop(ctx, a, columns, st)
+	if rollups := s.kept(&a); errors.Is(err, live.ErrGroups) && len(rollups) > 0 { // which take no memory here
+		if err := s.gather(&a, &st, rollups); err != nil {
+			return nil, err
+		}
+		return s.longTop(ctx, a, st)
+	}
+	return reply, err
+}
+
+// shortTop answers a question of the path top from the windows of the job.
+func (s *Server) shortTop(ctx context.Context, a asking, columns []int, st Statement) (any, error) {
 	found, err := s.Windows.Groups(ctx, a.question(a.measure.Name), columns)
 	if err != nil {
 		return nil, err

@@ -25,6 +25,9 @@ const (
 	groupsMemory = 1 << 30
 )
 
+// ErrGroups is wrapped by the error about groups that take too much memory. It is a key.ErrQuestion.
+var ErrGroups = fmt.Errorf("%w", key.ErrQuestion)
+
 // A Grouped is the answer for one group.
 type Grouped struct {
 	Group []string // the values of the columns asked for
@@ -102,7 +105,7 @@ func (s *source) grouping(ctx context.Context, took *work, p *plan, columns []in
 			for _, c := range columns {
 				by = append(by, s.spec.By[c].Name)
 			}
-			return g, fmt.Errorf("%w: the groups by %s take more than %d bytes, an eighth of the memory of this process: ask for a shorter range or for fewer columns, or choose a value of a column", key.ErrQuestion, strings.Join(by, ", "), budget)
+			return g, fmt.Errorf("%w: the groups by %s take more than %d bytes, an eighth of the memory of this process: ask for a shorter range or for fewer columns, or choose a value of a column", ErrGroups, strings.Join(by, ", "), budget)
 		}
 	}
 	g.Groups = of.measured()

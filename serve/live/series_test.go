@@ -165,7 +165,7 @@ func TestGroupsMemory(t *testing.T) {
 	w.Add(mem, reads)
 	q := Question{Job: spec.Job, Measure: Hits, From: time.UnixMilli(int64(from)), Until: time.UnixMilli(int64(from + windows*spec.Window))}
 	_, err := w.Groups(t.Context(), q, []int{0, 1})
-	if !errors.Is(err, key.ErrQuestion) || !strings.Contains(err.Error(), "the groups by page, country take more than 1048576 bytes") || !strings.Contains(err.Error(), "shorter range") {
+	if !errors.Is(err, key.ErrQuestion) || !errors.Is(err, ErrGroups) || !strings.Contains(err.Error(), "the groups by page, country take more than 1048576 bytes") || !strings.Contains(err.Error(), "shorter range") {
 		t.Errorf("%v", err)
 	}
 	if reads.rows == 0 || reads.rows >= windows/groupsAtOnce {
