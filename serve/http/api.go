@@ -410,6 +410,9 @@ type made struct {
 	Partial string    `json:"partial,omitempty"` // why it lacks what ClickHouse holds
 }
 
+// lacks says that ClickHouse could not be asked.
+func (m made) lacks() bool { return m.Partial != "" }
+
 // add takes in that an answer was used.
 func (m *made) add(a live.Answer) {
 	if m.AsOf.IsZero() || a.AsOf.Before(m.AsOf) {

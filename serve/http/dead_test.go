@@ -70,12 +70,16 @@ func TestAwayIsNotDear(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				return nil, errors.New("no answer")
 			}},
+			"alone": {nil, func(context.Context, question) (any, error) {
+				time.Sleep(3 * time.Second)
+				return seriesReply{made: made{Partial: "no answer"}}, nil
+			}},
 		}, 1, slog.New(slog.DiscardHandler))
 		for _, c := range []struct {
 			path string
 			away bool
 			want time.Duration
-		}{{"dead-letters", true, 4 * time.Second}, {"dead-letters", false, time.Second}, {"slow", true, 4 * time.Second}} {
+		}{{"dead-letters", true, 4 * time.Second}, {"dead-letters", false, time.Second}, {"slow", true, 4 * time.Second}, {"alone", true, 6 * time.Second}} {
 			time.Sleep(deadLettersAge)
 			away = c.away
 			one := &topic{question: question{c.path, nil}, asked: map[*viewer]bool{{}: true}}
