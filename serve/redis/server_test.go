@@ -16,6 +16,8 @@ import (
 
 	"weir/internal/await"
 	"weir/internal/redistest"
+	"weir/serve/live"
+	"weir/window"
 )
 
 // cutOff reads until the server hangs up and returns what came before.
@@ -384,7 +386,9 @@ func TestMatch(t *testing.T) {
 
 // TestRESP3 checks replies for which RESP3 has types of its own.
 func TestRESP3(t *testing.T) {
-	_, addr := start(t, Config{})
+	windows := newFakeWindows()
+	windows.values["w:clicks:often:now"] = live.NewTop([]window.TopKey{{Key: "a", Count: 2}}, 1)
+	_, addr := start(t, Config{Windows: windows})
 	conn := raw(t, addr)
 	r := bufio.NewReader(conn)
 	ask := func(command string, lines int) (got string) {
@@ -411,7 +415,7 @@ func TestRESP3(t *testing.T) {
 		{"ZRANGE z 0 -1 WITHSCORES", "*1 *2 $1 a ,1.5", 5}, {"GEOPOS z none", "*1 _", 2},
 		{"GEOADD g 15 37 c", ":1", 1}, {"GEOPOS g c", "*1 *2 ,14.99999910593032837 ,37.00000026605963654", 4},
 		{"BF.ADD b x", "#t", 1}, {"BF.EXISTS b y", "#f", 1}, {"CONFIG GET databases", "%1 $9 databases $1 1", 5},
-		{"DEBUG PROTOCOL double", ",3.141", 1},
+		{"DEBUG PROTOCOL double", ",3.141", 1}, {"TOPK.QUERY w:clicks:often:now a b", "*2 #t #f", 3},
 	} {
 		if got := ask(x.command, x.lines); got != x.want {
 			t.Errorf("%s: %s, want %s", x.command, got, x.want)

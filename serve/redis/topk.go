@@ -68,21 +68,21 @@ func topkList(c call, k *keyspace) {
 }
 
 func topkCount(c call, k *keyspace) {
-	c.eachItem(k, func(top *live.Top, item []byte) int64 { return int64(top.Count(item)) })
+	c.eachItem(k, func(top *live.Top, item []byte) { c.w.Int(int64(top.Count(item))) })
 }
 
 func topkQuery(c call, k *keyspace) {
-	c.eachItem(k, func(top *live.Top, item []byte) int64 { return int64(btoi(top.Has(item))) })
+	c.eachItem(k, func(top *live.Top, item []byte) { c.w.Bool(top.Has(item)) })
 }
 
-// eachItem answers with a number for each item that a command names.
-func (c call) eachItem(k *keyspace, number func(*live.Top, []byte) int64) {
+// eachItem replies with an array of what answer sends for each item that a command names.
+func (c call) eachItem(k *keyspace, answer func(*live.Top, []byte)) {
 	top, ok := c.top(k)
 	if !ok {
 		return
 	}
 	c.w.Array(len(c.args) - 2)
 	for _, item := range c.args[2:] {
-		c.w.Int(number(top, item))
+		answer(top, item)
 	}
 }
