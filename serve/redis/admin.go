@@ -17,7 +17,7 @@ var adminCommands = []command{
 	{name: "config", each: 1000 * nanosecond, arity: -2, subs: map[string]int{"get": -3, "set": -4, "resetstat": 2}, since: "2.0.0", family: "server", about: "GET, SET of what exists; RESETSTAT", differ: "Only the parameters that mean something here.", run: onServer(configCommand)},
 	{name: "info", each: 1000 * nanosecond, arity: -1, since: "1.0.0", family: "server", about: "the state of the server", differ: "Fewer fields.", run: onServer(info)},
 	{name: "memory", arity: -2, subs: map[string]int{"usage": -3}, keys: keySpec{2, 2, 1}, since: "4.0.0", family: "server", about: "USAGE of a key, by reckoning", run: onKeys(memoryCommand)},
-	{name: "object", arity: -2, subs: map[string]int{"encoding": 3, "refcount": 3, "idletime": 3}, keys: keySpec{2, 2, 1}, since: "2.2.3", family: "generic", about: "ENCODING REFCOUNT IDLETIME", differ: "Reference counts are 1 and idle times 0. The encoding is that of a new key with such a value, also after APPEND or SREM.", run: onKeys(objectCommand)},
+	{name: "object", arity: -2, subs: map[string]int{"encoding": 3, "refcount": 3, "idletime": 3, "freq": 3, "help": 2}, keys: keySpec{2, 2, 1}, since: "2.2.3", family: "generic", about: "ENCODING REFCOUNT IDLETIME FREQ", differ: "Reference counts are 1 and idle times 0. The encoding is that of a new key with such a value, also after APPEND or SREM.", run: onKeys(objectCommand)},
 	{name: "debug", arity: -2, since: "1.0.0", family: "server", about: "SET-ACTIVE-EXPIRE, PROTOCOL", differ: "The harmless parts only.", run: onServer(debug)},
 	{name: "function", arity: -2, subs: map[string]int{"flush": -2, "list": -2}, flags: flagWrite, since: "7.0.0", family: "server", about: "FLUSH, LIST", differ: "There are no functions.", run: onNothing(functionCommand)},
 	{name: "time", arity: 1, since: "2.6.0", family: "server", about: "the clock, in seconds and microseconds", run: onKeys(func(c call, k *keyspace) {
@@ -325,11 +325,20 @@ func memoryCommand(c call, k *keyspace) {
 	c.w.Int(int64(it.memory()))
 }
 
+// errFreq is the reply to OBJECT FREQ of a server that does not count how often keys are used.
+const errFreq = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."
+
 func objectCommand(c call, k *keyspace) {
+	if is(c.args[1], "HELP") {
+		c.help("ENCODING <key>", "FREQ <key>", "IDLETIME <key>", "REFCOUNT <key>")
+		return
+	}
 	it := k.read(c.args[2])
 	switch {
 	case it == nil:
 		c.w.Null()
+	case is(c.args[1], "FREQ"):
+		c.w.Error(errFreq)
 	case is(c.args[1], "REFCOUNT"):
 		c.w.Int(1)
 	case is(c.args[1], "IDLETIME"):
@@ -468,8 +477,29 @@ func functionCommand(c call) {
 	case is(c.args[1], "FLUSH") && len(c.args) <= 3:
 		c.w.Status("OK")
 	case is(c.args[1], "LIST"):
-		c.w.Array(0)
+		c.functionList(c.args[2:])
 	default:
 		c.badSubcommand()
 	}
+}
+
+// functionList reads the options of FUNCTION LIST, each at most once, and lists nothing.
+func (c call) functionList(options [][]byte) {
+	library, code := false, false
+	for i := 0; i < len(options); i++ {
+		switch {
+		case is(options[i], "WITHCODE") && !code:
+			code = true
+		case is(options[i], "LIBRARYNAME") && !library && i+1 == len(options):
+			c.w.Error("ERR library name argument was not given")
+			return
+		case is(options[i], "LIBRARYNAME") && !library:
+			library = true
+			i++
+		default:
+			c.w.Error("ERR Unknown argument " + string(options[i]))
+			return
+		}
+	}
+	c.w.Array(0)
 }

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"slices"
@@ -20,7 +21,7 @@ var connectionCommands = []command{
 	{name: "auth", arity: -2, flags: flagNoAuth, since: "1.0.0", family: "connection", about: "[user] password", differ: "The only user is default.", run: onClient(auth)},
 	{name: "hello", arity: -1, each: 400 * nanosecond, flags: flagNoAuth, since: "6.0.0", family: "connection", about: "chooses RESP2 or RESP3; AUTH, SETNAME", run: onClient(hello)},
 	{name: "reset", arity: 1, flags: flagNoAuth | flagNoQueue, since: "6.2.0", family: "connection", about: "makes the connection as if new", run: onClient(reset)},
-	{name: "client", arity: -2, subs: map[string]int{"id": 2, "getname": 2, "setname": 3, "setinfo": 4, "list": 2, "info": 2, "no-evict": 3, "no-touch": 3, "help": 2}, since: "2.4.0", family: "connection", about: "ID SETNAME GETNAME SETINFO LIST INFO NO-EVICT NO-TOUCH", differ: "LIST and INFO are without laddr, fd and cmd; idle times and memory are 0.", run: onClient(clientCommand)},
+	{name: "client", arity: -2, subs: map[string]int{"id": 2, "getname": 2, "setname": 3, "setinfo": 4, "list": -2, "info": 2, "no-evict": 3, "no-touch": 3, "help": 2}, since: "2.4.0", family: "connection", about: "ID SETNAME GETNAME SETINFO LIST INFO NO-EVICT NO-TOUCH", differ: "LIST and INFO are without laddr, fd and cmd; idle times and memory are 0.", run: onClient(clientCommand)},
 }
 
 func ping(c call) {
@@ -199,26 +200,8 @@ func clientCommand(c call, cl *client) {
 		c.w.Status("OK")
 	case is(sub, "SETINFO") && n == 4:
 		c.setInfo(cl, c.args[2], string(c.args[3]))
-	case is(sub, "LIST") && n == 2:
-		if !c.afford(len(cl.server.clients), perClient) {
-			return
-		}
-		var b strings.Builder
-		now := cl.server.config.Now()
-		list, names := make([]*client, 0, len(cl.server.clients)), 0
-		for other := range cl.server.clients {
-			list = append(list, other)
-			names += len(other.name) + len(other.library) + len(other.version)
-		}
-		if !c.afford(names, 2*perByte) { // into the text, and from there into the reply
-			return
-		}
-		b.Grow(lineLength*len(list) + names)
-		slices.SortFunc(list, func(a, b *client) int { return int(a.id - b.id) })
-		for _, other := range list {
-			other.describe(&b, now)
-		}
-		c.w.Text(b.String())
+	case is(sub, "LIST"):
+		c.clientList(cl.server)
 	case is(sub, "INFO") && n == 2:
 		if !c.afford(1, perClient) {
 			return
@@ -233,10 +216,74 @@ func clientCommand(c call, cl *client) {
 		}
 		c.w.Status("OK")
 	case is(sub, "HELP") && n == 2:
-		c.help("ID", "GETNAME", "SETNAME <name>", "SETINFO (LIB-NAME|LIB-VER) <text>", "LIST", "INFO", "NO-EVICT (ON|OFF)", "NO-TOUCH (ON|OFF)")
+		c.help("ID", "GETNAME", "SETNAME <name>", "SETINFO (LIB-NAME|LIB-VER) <text>", "LIST [TYPE (NORMAL|MASTER|REPLICA|PUBSUB)] [ID <id>...]", "INFO", "NO-EVICT (ON|OFF)", "NO-TOUCH (ON|OFF)")
 	default:
 		c.badSubcommand()
 	}
+}
+
+// clientList sends the lines of all clients, of those of a TYPE, or of those with an ID.
+func (c call) clientList(s *Server) {
+	if !c.afford(len(s.clients), perClient) {
+		return
+	}
+	list := make([]*client, 0, len(s.clients))
+	for other := range s.clients {
+		list = append(list, other)
+	}
+	slices.SortFunc(list, func(a, b *client) int { return int(a.id - b.id) })
+	switch n := len(c.args); {
+	case n == 2:
+	case n == 4 && is(c.args[2], "TYPE"):
+		switch kind := c.args[3]; {
+		case is(kind, "NORMAL"):
+		case is(kind, "MASTER"), is(kind, "REPLICA"), is(kind, "SLAVE"), is(kind, "PUBSUB"):
+			list = nil // there are none of these
+		default:
+			c.w.Error("ERR Unknown client type '" + string(kind) + "'")
+			return
+		}
+	case n > 3 && is(c.args[2], "ID"):
+		var ok bool
+		if list, ok = c.withIDs(list, c.args[3:]); !ok {
+			return
+		}
+	default:
+		c.w.Error(errSyntax)
+		return
+	}
+	names := 0
+	for _, other := range list {
+		names += len(other.name) + len(other.library) + len(other.version)
+	}
+	if !c.afford(names, 2*perByte) { // into the text, and from there into the reply
+		return
+	}
+	var b strings.Builder
+	b.Grow(lineLength*len(list) + names)
+	now := s.config.Now()
+	for _, other := range list {
+		other.describe(&b, now)
+	}
+	c.w.Text(b.String())
+}
+
+// withIDs returns the clients with these ids, in their order; list is in the order of its ids.
+func (c call) withIDs(list []*client, ids [][]byte) (named []*client, ok bool) {
+	if !c.afford(len(ids), perClient) {
+		return nil, false
+	}
+	for _, arg := range ids {
+		id, ok := parseInt(arg)
+		if !ok {
+			c.w.Error("ERR Invalid client ID")
+			return nil, false
+		}
+		if i, ok := slices.BinarySearchFunc(list, id, func(cl *client, id int64) int { return cmp.Compare(cl.id, id) }); ok {
+			named = append(named, list[i])
+		}
+	}
+	return named, true
 }
 
 func (c call) help(lines ...string) {

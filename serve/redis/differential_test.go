@@ -584,7 +584,65 @@ func TestOddArgumentsSameAsRedis(t *testing.T) {
 	} {
 		both(strings.Fields(line)...)
 	}
+	both("SET", "", "1")
+	for _, pattern := range []string{"*", "**", "***", "", "?", "[", "[^a]", "\\", "*?"} {
+		both("SCAN", "0", "COUNT", "100", "MATCH", pattern)
+		a, b := replies([]string{"KEYS", pattern})
+		if !slices.Equal(sorted(a), sorted(b)) {
+			t.Errorf("KEYS %q: %q, theirs %q", pattern, a, b)
+		}
+	}
+	both("DEL", "")
+	for _, cursor := range []string{"0\x00", "\x001", "\x00", "0\x00x", "x\x00"} {
+		both("SCAN", cursor, "COUNT", "100")
+		both("SSCAN", "u", cursor, "COUNT", "100")
+	}
+	for _, score := range []string{"inf", "1e300", "18446744073709551616", "18446744073709549568", "9223372036854775808", "9223372036854774784", "-1", "-0.5", "-9223372036854775808", "-9223372036854777856", "-inf"} {
+		both("ZADD", "far", score, score, "0", "0")
+		both("GEOPOS", "far", score)
+		both("GEOHASH", "far", score)
+		both("GEODIST", "far", score, "0")
+		both("GEORADIUSBYMEMBER", "far", score, "100", "km", "WITHDIST")
+		both("GEOSEARCH", "far", "FROMMEMBER", score, "BYBOX", "100", "100", "km", "WITHDIST")
+	}
+	for _, line := range []string{
+		"OBJECT FREQ s", "OBJECT FREQ nosuch", "OBJECT FREQ", "OBJECT FREQ s x", "OBJECT HELP x", "RPOP l x y", "RPOP l 1 2 3",
+		"FUNCTION LIST x", "FUNCTION LIST LIBRARYNAME", "FUNCTION LIST LIBRARYNAME a", "FUNCTION LIST libraryname a LIBRARYNAME b", "FUNCTION LIST WITHCODE", "FUNCTION LIST WITHCODE withcode", "FUNCTION LIST WITHCODE LIBRARYNAME a x",
+		"CLIENT LIST x", "CLIENT LIST TYPE", "CLIENT LIST TYPE x", "CLIENT LIST TYPE pubsub", "CLIENT LIST TYPE master", "CLIENT LIST type REPLICA", "CLIENT LIST TYPE slave", "CLIENT LIST TYPE normal x", "CLIENT LIST ID", "CLIENT LIST ID x", "CLIENT LIST ID 123456 -1 9223372036854775807",
+	} {
+		both(strings.Fields(line)...)
+	}
 	compareKeys(t, replies)
+}
+
+// TestClientListOfSome: TYPE and ID choose among the clients.
+func TestClientListOfSome(t *testing.T) {
+	_, addr := start(t, Config{})
+	one, two := dial(t, addr), dial(t, addr)
+	a, b := do(t, one, "CLIENT", "ID"), do(t, two, "CLIENT", "ID")
+	for _, x := range []struct {
+		options []any
+		want    []any
+	}{
+		{[]any{"TYPE", "normal"}, []any{a, b}},
+		{[]any{"TYPE", "pubsub"}, nil},
+		{[]any{"ID", b}, []any{b}},
+		{[]any{"ID", b, a, 999, b}, []any{b, a, b}},
+	} {
+		list := do(t, one, append([]any{"CLIENT", "LIST"}, x.options...)...).(string)
+		want := ""
+		for _, id := range x.want {
+			want += fmt.Sprintf("id=%v\n", id)
+		}
+		got := ""
+		for line := range strings.Lines(list) {
+			id, _, _ := strings.Cut(line, " ")
+			got += id + "\n"
+		}
+		if got != want {
+			t.Errorf("CLIENT LIST %v has %q, want %q", x.options, got, want)
+		}
+	}
 }
 
 // besideRedis starts a server and a redis-server. replies sends a command to both, and both compares

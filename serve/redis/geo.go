@@ -156,7 +156,7 @@ func geohash(c call, k *keyspace) {
 		score, ok := z.Score(name)
 		if ok {
 			var room [geo.HashPrecisionMax]byte
-			c.w.Bulk(geo.AppendHashOf(room[:0], uint64(score)))
+			c.w.Bulk(geo.AppendHashOf(room[:0], geo.CellOf(score)))
 		}
 		return ok
 	}, c.w.Null)

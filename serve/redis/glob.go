@@ -6,7 +6,13 @@ package redis
 //
 // On a mismatch, match goes back to the last star only. That suffices, and
 // keeps the time within the product of the lengths.
+//
+// An empty key matches * and the empty pattern only: Redis looks at no star of another
+// pattern before it has a byte of the key.
 func match(pattern, key string) bool {
+	if key == "" {
+		return pattern == "" || pattern == "*"
+	}
 	p, k := 0, 0
 	star, from := -1, 0 // the position after the last star, and the position in key where its bytes end
 	for k < len(key) {

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 	"strings"
@@ -199,8 +200,9 @@ type scanQuery struct {
 }
 
 // cursor reads the cursor of SCAN or SSCAN as strtoul of C does; if it is none, it sends
-// the error.
+// the error. To C a text ends at its first byte 0.
 func (c call) cursor(arg []byte) (cursor uint64, ok bool) {
+	arg, _, _ = bytes.Cut(arg, []byte{0})
 	if len(arg) == 0 {
 		return 0, true
 	}

@@ -93,7 +93,11 @@ func push(c call, k *keyspace, front bool) {
 }
 
 func rpop(c call, k *keyspace) {
-	if len(c.args) > 2 {
+	switch {
+	case len(c.args) > 3:
+		c.w.Error(arityError(c.cmd.name))
+		return
+	case len(c.args) == 3: // a count
 		c.w.Error(errSyntax)
 		return
 	}

@@ -375,7 +375,7 @@ func TestMatch(t *testing.T) {
 		{"*", "", true}, {"a*c", "abc", true}, {"a*c", "abcd", false}, {"a?c", "abc", true}, {"a?c", "ac", false},
 		{"h[ae]llo", "hallo", true}, {"h[^e]llo", "hello", false}, {"h[a-c]llo", "hbllo", true}, {"h[c-a]llo", "hbllo", true},
 		{`a\*`, "a*", true}, {`a\*`, "ab", false}, {"*a*a*b", "aaaaaaaab", true}, {"[", "[", false}, {"a[b", "ab", true},
-		{`[\]]`, "]", true}, {"**", "x", true}, {"", "", true}, {"", "x", false}, {`\`, `\`, true},
+		{`[\]]`, "]", true}, {"**", "x", true}, {"", "", true}, {"*", "", true}, {"**", "", false}, {"", "x", false}, {`\`, `\`, true},
 		{strings.Repeat("a*", 30) + "b", strings.Repeat("a", 200), false},
 	} {
 		if got := match(x.pattern, x.key); got != x.want {

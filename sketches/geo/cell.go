@@ -60,6 +60,21 @@ func encode(lon, lat float64) (score uint64, ok bool) {
 	return score, true
 }
 
+// CellOf returns the cell that Redis decodes for the score of a sorted set, which may be no
+// cell at all: that of its whole part; of a number beyond int64 or uint64 what an x86
+// processor makes of it, where Go and C leave open what a conversion returns.
+func CellOf(score float64) uint64 {
+	switch {
+	case score >= 1<<64:
+		return 0
+	case score >= 1<<63:
+		return uint64(score)
+	case score >= -1<<63:
+		return uint64(int64(score))
+	}
+	return 1 << 63
+}
+
 // Decode returns the centre of a cell, clamped to the limits.
 func Decode(score uint64) (lon, lat float64) {
 	return centre(squash(score>>1), LonMin, LonMax), centre(squash(score), LatMin, LatMax)

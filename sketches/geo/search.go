@@ -79,7 +79,7 @@ type Hit struct {
 }
 
 // Position returns where the hit is, the centre of its cell.
-func (h *Hit) Position() (lon, lat float64) { return Decode(uint64(h.Score)) }
+func (h *Hit) Position() (lon, lat float64) { return Decode(CellOf(h.Score)) }
 
 // Search appends the hits of q to dst and returns it.
 //
@@ -253,7 +253,7 @@ func (s *Set) Position(member []byte) (lon, lat float64, ok bool) {
 	if !ok {
 		return 0, 0, false
 	}
-	lon, lat = Decode(uint64(score))
+	lon, lat = Decode(CellOf(score))
 	return lon, lat, true
 }
 
