@@ -129,10 +129,11 @@ func (c call) commandInfo(cmd *command) {
 
 // A parameter is what CONFIG GET and CONFIG SET know by a name.
 type parameter struct {
-	name string
-	get  func(*Server) string
-	set  func(*Server, int64) // nil: fixed
-	most func(*Server) int64  // the greatest value it may be set to
+	name  string
+	get   func(*Server) string
+	set   func(*Server, int64) // nil: fixed
+	least int64                // the least value it may be set to
+	most  func(*Server) int64  // the greatest one
 }
 
 // sparseMost is the largest hll-sparse-max-bytes: the longer a sparse sketch may
@@ -141,17 +142,21 @@ const sparseMost = 16_000
 
 func fixed(text string) func(*Server) string { return func(*Server) string { return text } }
 
+// leastMemory is the least maxmemory: in Redis 0 is no limit at all, and no client may lift
+// the operator's.
+const leastMemory = 1
+
 var parameters = []parameter{
-	{"appendonly", fixed("no"), nil, nil},
-	{"databases", fixed("1"), nil, nil},
-	{"hll-sparse-max-bytes", func(s *Server) string { return strconv.Itoa(s.settings.sparseMax) }, func(s *Server, n int64) { s.settings.sparseMax = int(n) }, func(*Server) int64 { return sparseMost }},
-	{"maxclients", func(s *Server) string { return strconv.Itoa(s.config.Clients) }, nil, nil},
-	{"maxmemory", func(s *Server) string { return strconv.Itoa(s.settings.memory) }, func(s *Server, n int64) { s.settings.memory = int(n) }, func(s *Server) int64 { return int64(s.config.Memory) }},
-	{"maxmemory-clients", func(s *Server) string { return strconv.Itoa(s.config.Buffers) }, nil, nil},
-	{"maxmemory-policy", fixed("noeviction"), nil, nil},
-	{"proto-max-bulk-len", func(s *Server) string { return strconv.Itoa(s.settings.bulk) }, nil, nil},
-	{"save", fixed(""), nil, nil},
-	{"timeout", func(s *Server) string { return strconv.Itoa(int(s.config.Idle.Seconds())) }, nil, nil},
+	{"appendonly", fixed("no"), nil, 0, nil},
+	{"databases", fixed("1"), nil, 0, nil},
+	{"hll-sparse-max-bytes", func(s *Server) string { return strconv.Itoa(s.settings.sparseMax) }, func(s *Server, n int64) { s.settings.sparseMax = int(n) }, 0, func(*Server) int64 { return sparseMost }},
+	{"maxclients", func(s *Server) string { return strconv.Itoa(s.config.Clients) }, nil, 0, nil},
+	{"maxmemory", func(s *Server) string { return strconv.Itoa(s.settings.memory) }, func(s *Server, n int64) { s.settings.memory = int(n) }, leastMemory, func(s *Server) int64 { return int64(s.config.Memory) }},
+	{"maxmemory-clients", func(s *Server) string { return strconv.Itoa(s.config.Buffers) }, nil, 0, nil},
+	{"maxmemory-policy", fixed("noeviction"), nil, 0, nil},
+	{"proto-max-bulk-len", func(s *Server) string { return strconv.Itoa(s.settings.bulk) }, nil, 0, nil},
+	{"save", fixed(""), nil, 0, nil},
+	{"timeout", func(s *Server) string { return strconv.Itoa(int(s.config.Idle.Seconds())) }, nil, 0, nil},
 }
 
 func configCommand(c call, s *Server) {
@@ -217,8 +222,8 @@ func (c call) configSet(s *Server, args [][]byte) {
 				c.w.Error("ERR CONFIG SET failed (possibly related to argument '" + p.name + "') - argument must be a memory value")
 				return
 			}
-			if most := p.most(s); n > most {
-				c.w.Error("ERR CONFIG SET failed (possibly related to argument '" + p.name + "') - argument must be between 0 and " + strconv.FormatInt(most, 10) + " inclusive; the bound was set when the server was started")
+			if most := p.most(s); n < p.least || n > most {
+				c.w.Error("ERR CONFIG SET failed (possibly related to argument '" + p.name + "') - argument must be between " + strconv.FormatInt(p.least, 10) + " and " + strconv.FormatInt(most, 10) + " inclusive; the bound was set when the server was started")
 				return
 			}
 			if do {

@@ -363,7 +363,7 @@ func TestRoom(t *testing.T) {
 func TestOperatorsBounds(t *testing.T) {
 	_, addr := start(t, Config{Memory: 32 << 20})
 	c := dial(t, addr)
-	for _, n := range []any{32<<20 + 1, "9000000000000000000"} {
+	for _, n := range []any{32<<20 + 1, "9000000000000000000", 0, "0gb"} { // 0 is no limit in Redis
 		if r, ok := do(t, c, "CONFIG", "SET", "maxmemory", n).(redistest.Error); !ok || !strings.Contains(string(r), "33554432") {
 			t.Errorf("maxmemory %v: %v", n, r)
 		}
