@@ -13,13 +13,13 @@ import (
 const redisVersion = "7.2.0"
 
 var adminCommands = []command{
-	{name: "command", each: 1000 * nanosecond, arity: -1, subs: map[string]int{"count": 2, "docs": -2, "info": -2, "list": 2}, since: "2.8.13", family: "server", about: "the table: COUNT DOCS INFO LIST", differ: "Less is said of each.", run: onNothing(commandCommand)},
-	{name: "config", each: 1000 * nanosecond, arity: -2, subs: map[string]int{"get": -3, "set": -4, "resetstat": 2}, since: "2.0.0", family: "server", about: "GET, SET of what exists; RESETSTAT", differ: "Only the parameters that mean something here.", run: onServer(configCommand)},
+	{name: "command", each: 1000 * nanosecond, arity: -1, subs: map[string]int{"count": 2, "docs": -2, "info": -2, "list": 2}, help: []string{"COUNT", "DOCS [<name>...]", "INFO [<name>...]", "LIST"}, since: "2.8.13", family: "server", about: "the table: COUNT DOCS INFO LIST", differ: "Less is said of each.", run: onNothing(commandCommand)},
+	{name: "config", each: 1000 * nanosecond, arity: -2, subs: map[string]int{"get": -3, "set": -4, "resetstat": 2}, help: []string{"GET <pattern> [<pattern>...]", "SET <name> <value> [<name> <value>...]", "RESETSTAT"}, since: "2.0.0", family: "server", about: "GET, SET of what exists; RESETSTAT", differ: "Only the parameters that mean something here.", run: onServer(configCommand)},
 	{name: "info", each: 1000 * nanosecond, arity: -1, since: "1.0.0", family: "server", about: "the state of the server", differ: "Fewer fields.", run: onServer(info)},
-	{name: "memory", arity: -2, subs: map[string]int{"usage": -3}, keys: keySpec{2, 2, 1}, since: "4.0.0", family: "server", about: "USAGE of a key, by reckoning", run: onKeys(memoryCommand)},
-	{name: "object", arity: -2, subs: map[string]int{"encoding": 3, "refcount": 3, "idletime": 3, "freq": 3, "help": 2}, keys: keySpec{2, 2, 1}, since: "2.2.3", family: "generic", about: "ENCODING REFCOUNT IDLETIME FREQ", differ: "Reference counts are 1 and idle times 0. The encoding is that of a new key with such a value, also after APPEND or SREM.", run: onKeys(objectCommand)},
-	{name: "debug", arity: -2, since: "1.0.0", family: "server", about: "SET-ACTIVE-EXPIRE, PROTOCOL", differ: "The harmless parts only.", run: onServer(debug)},
-	{name: "function", arity: -2, subs: map[string]int{"flush": -2, "list": -2}, flags: flagWrite, since: "7.0.0", family: "server", about: "FLUSH, LIST", differ: "There are no functions.", run: onNothing(functionCommand)},
+	{name: "memory", arity: -2, subs: map[string]int{"usage": -3}, keys: keySpec{2, 2, 1}, help: []string{"USAGE <key> [SAMPLES <count>]"}, since: "4.0.0", family: "server", about: "USAGE of a key, by reckoning", run: onKeys(memoryCommand)},
+	{name: "object", arity: -2, subs: map[string]int{"encoding": 3, "refcount": 3, "idletime": 3, "freq": 3}, keys: keySpec{2, 2, 1}, help: []string{"ENCODING <key>", "FREQ <key>", "IDLETIME <key>", "REFCOUNT <key>"}, since: "2.2.3", family: "generic", about: "ENCODING REFCOUNT IDLETIME FREQ", differ: "Reference counts are 1 and idle times 0. The encoding is that of a new key with such a value, also after APPEND or SREM.", run: onKeys(objectCommand)},
+	{name: "debug", arity: -2, help: []string{"SET-ACTIVE-EXPIRE (0|1)", "PROTOCOL <type>"}, since: "1.0.0", family: "server", about: "SET-ACTIVE-EXPIRE, PROTOCOL", differ: "The harmless parts only.", run: onServer(debug)},
+	{name: "function", arity: -2, subs: map[string]int{"flush": -2, "list": -2}, flags: flagWrite, help: []string{"FLUSH [ASYNC|SYNC]", "LIST [LIBRARYNAME <pattern>] [WITHCODE]"}, since: "7.0.0", family: "server", about: "FLUSH, LIST", differ: "There are no functions.", run: onNothing(functionCommand)},
 	{name: "time", arity: 1, since: "2.6.0", family: "server", about: "the clock, in seconds and microseconds", run: onKeys(func(c call, k *keyspace) {
 		c.w.Array(2)
 		c.w.BulkString(strconv.FormatInt(k.nano/1e9, 10))
@@ -334,10 +334,6 @@ func memoryCommand(c call, k *keyspace) {
 const errFreq = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."
 
 func objectCommand(c call, k *keyspace) {
-	if is(c.args[1], "HELP") {
-		c.help("ENCODING <key>", "FREQ <key>", "IDLETIME <key>", "REFCOUNT <key>")
-		return
-	}
 	it := k.read(c.args[2])
 	switch {
 	case it == nil:

@@ -21,7 +21,7 @@ var connectionCommands = []command{
 	{name: "auth", arity: -2, flags: flagNoAuth, since: "1.0.0", family: "connection", about: "[user] password", differ: "The only user is default.", run: onClient(auth)},
 	{name: "hello", arity: -1, each: 400 * nanosecond, flags: flagNoAuth, since: "6.0.0", family: "connection", about: "chooses RESP2 or RESP3; AUTH, SETNAME", run: onClient(hello)},
 	{name: "reset", arity: 1, flags: flagNoAuth | flagNoQueue, since: "6.2.0", family: "connection", about: "makes the connection as if new", run: onClient(reset)},
-	{name: "client", arity: -2, subs: map[string]int{"id": 2, "getname": 2, "setname": 3, "setinfo": 4, "list": -2, "info": 2, "no-evict": 3, "no-touch": 3, "help": 2}, since: "2.4.0", family: "connection", about: "ID SETNAME GETNAME SETINFO LIST INFO NO-EVICT NO-TOUCH", differ: "LIST and INFO are without laddr, fd and cmd; idle times and memory are 0.", run: onClient(clientCommand)},
+	{name: "client", arity: -2, subs: map[string]int{"id": 2, "getname": 2, "setname": 3, "setinfo": 4, "list": -2, "info": 2, "no-evict": 3, "no-touch": 3}, help: []string{"ID", "GETNAME", "SETNAME <name>", "SETINFO (LIB-NAME|LIB-VER) <text>", "LIST [TYPE (NORMAL|MASTER|REPLICA|PUBSUB)] [ID <id>...]", "INFO", "NO-EVICT (ON|OFF)", "NO-TOUCH (ON|OFF)"}, since: "2.4.0", family: "connection", about: "ID SETNAME GETNAME SETINFO LIST INFO NO-EVICT NO-TOUCH", differ: "LIST and INFO are without laddr, fd and cmd; idle times and memory are 0.", run: onClient(clientCommand)},
 }
 
 func ping(c call) {
@@ -215,8 +215,6 @@ func clientCommand(c call, cl *client) {
 			return
 		}
 		c.w.Status("OK")
-	case is(sub, "HELP") && n == 2:
-		c.help("ID", "GETNAME", "SETNAME <name>", "SETINFO (LIB-NAME|LIB-VER) <text>", "LIST [TYPE (NORMAL|MASTER|REPLICA|PUBSUB)] [ID <id>...]", "INFO", "NO-EVICT (ON|OFF)", "NO-TOUCH (ON|OFF)")
 	default:
 		c.badSubcommand()
 	}

@@ -14,7 +14,7 @@ var lockCommands = []command{
 	{name: "eval", arity: -3, flags: flagWrite, keys: noKeys, since: "2.6.0", family: "locks", about: "runs one of the scripts that locks are released and extended with",
 		differ: "There is no Lua: only the scripts below are known, by their text; blanks, quotes and case aside.", run: onScripts(eval)},
 	{name: "evalsha", arity: -3, flags: flagWrite, keys: noKeys, since: "2.6.0", family: "locks", about: "EVAL of a script that has been loaded", run: onScripts(evalsha)},
-	{name: "script", arity: -2, subs: map[string]int{"load": 3, "exists": -3, "flush": -2}, keys: noKeys, since: "2.6.0", family: "locks", about: "LOAD EXISTS FLUSH", run: onScripts(scriptCommand)},
+	{name: "script", arity: -2, subs: map[string]int{"load": 3, "exists": -3, "flush": -2}, keys: noKeys, help: []string{"LOAD <script>", "EXISTS <sha1> [<sha1>...]", "FLUSH [ASYNC|SYNC]"}, since: "2.6.0", family: "locks", about: "LOAD EXISTS FLUSH", run: onScripts(scriptCommand)},
 }
 
 // holds reports whether a key is a string with this value.

@@ -56,6 +56,7 @@ type command struct {
 	name   string         // lower case
 	arity  int            // number of arguments, the name included; −n: at least n
 	subs   map[string]int // the arity with each subcommand, both names included; nil: it has none that Redis knows before it runs the command
+	help   []string       // the lines of HELP, which is then a subcommand
 	flags  flags
 	keys   keySpec
 	dest   int  // the index of the only key that a writing command writes; 0: all keys; −1: see its code
@@ -113,6 +114,9 @@ func (cmd *command) subcommandError(args [][]byte) string {
 	}
 	sub := strings.ToLower(string(args[1][:min(len(args[1]), nameMost)]))
 	switch arity, ok := cmd.subs[sub]; {
+	case sub == "help" && len(args) != 2:
+		return arityError(cmd.name + "|help")
+	case sub == "help":
 	case !ok:
 		return "ERR unknown subcommand '" + string(args[1][:min(len(args[1]), 128)]) + "'. Try " + strings.ToUpper(cmd.name) + " HELP."
 	case arity > 0 && len(args) != arity || len(args) < -arity:

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weir/internal/redistest"
 )
 
 // more are the commands that need more than their call and the keys.
@@ -85,5 +87,35 @@ func TestNeeds(t *testing.T) {
 	}
 	if commands != len(table) {
 		t.Errorf("%d commands found, there are %d: the test tests little", commands, len(table))
+	}
+}
+
+// TestHelp: an error that says "Try CONFIG HELP." is right: HELP names every subcommand.
+func TestHelp(t *testing.T) {
+	_, addr := start(t, Config{})
+	c := dial(t, addr)
+	for _, name := range commandNames() {
+		cmd := table[name]
+		if cmd.subs == nil && cmd.help == nil {
+			continue
+		}
+		lines, ok := do(t, c, name, "Help").([]any)
+		if !ok {
+			t.Errorf("%s HELP: %v", name, do(t, c, name, "HELP"))
+			continue
+		}
+		said := map[string]bool{}
+		for _, line := range lines[1:] {
+			sub, _, _ := strings.Cut(line.(string), " ")
+			said[strings.ToLower(sub)] = true
+		}
+		for sub := range cmd.subs {
+			if !said[sub] {
+				t.Errorf("%s HELP does not name %s", name, sub)
+			}
+		}
+		if cmd.subs != nil {
+			expect(t, c, redistest.Error(arityError(name+"|help")), name, "HELP", "x")
+		}
 	}
 }

@@ -255,6 +255,8 @@ func (c *client) call(cmd *command, args [][]byte) {
 	one := call{cmd, args, c.w, &c.work}
 	switch {
 	case !one.afford(1, cmd.base(args)):
+	case cmd.help != nil && len(args) == 2 && is(args[1], "HELP"):
+		one.help(cmd.help...)
 	case cmd.run.keys != nil:
 		cmd.run.keys(one, &c.keys)
 	default:
