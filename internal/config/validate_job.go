@@ -168,7 +168,7 @@ func tryDivisors(j *Job) string {
 }
 
 // ours are the columns that weir adds to a job's tables and views.
-var ours = []string{"window_start", "hits", "flushed_at", "flushed_in", "rolled_at", "rolled_in", "complete"}
+var ours = []string{"window_start", "window_end", "hits", "flushed_at", "flushed_in", "rolled_at", "rolled_in", "complete"}
 
 // columns checks the names of group columns and measures, which share a table.
 func (v *validator) columns(path string, j *Job) {
@@ -424,48 +424,83 @@ func (v *validator) filter(at string, capacity int, rate float64, what string) {
 	}
 }
 
+// OurTables are the tables and views that weir has of its own.
+var OurTables = []string{"weir_schema", "weir_jobs", "weir_ledger", "weir_dead_letters", "weir_rollups", "weir_audit"}
+
 // tables checks that no two jobs, and no two parts of a job, have a table or
 // view of the same name.
 func (v *validator) tables() {
+	const itself = -1
 	owner := map[string]int{} // of a table: its job
+	for _, table := range OurTables {
+		owner[table], owner[table+allShards] = itself, itself
+	}
 	for i := range v.cfg.Jobs {
 		j := &v.cfg.Jobs[i]
 		path := fmt.Sprintf("jobs[%d]", i)
 		if v.broken(path) {
 			continue
 		}
-		for _, table := range j.tables() {
+		for _, table := range j.Tables() {
 			first, taken := owner[table]
 			switch {
 			case !taken:
 				owner[table] = i
 				continue
-			case first == i: // a measure by member called state
-				v.complain(path+".measures", "a measure's view would have the name %s, which another table of the job has; rename the measure", table)
+			case first == itself: // a job weir with a measure by member called ledger
+				v.complain(path+".measures", "a measure's view would have the name %s, which a table of weir's own has; rename the measure", table)
+			case first == i: // a measure by member called state or over
+				v.complain(path+".measures", "a measure's view would have the name %s, which another table or view of the job has; rename the measure", table)
 			case v.cfg.Jobs[first].Name == j.Name:
 				v.complain(path+".name", "%s is the name of jobs[%d] already; choose another name", j.Name, first)
 			default:
-				v.complain(path+".name", "%s needs the table %s, which jobs[%d] has; choose another name", j.Name, table, first)
+				v.complain(path+".name", "%s needs the table or view %s, which jobs[%d] has; choose another name", j.Name, table, first)
 			}
 			break // one message is enough
 		}
 	}
 }
 
-// tables lists the tables and views that a job gets.
-func (j *Job) tables() []string {
+// allShards ends the name of what reads a table on all shards.
+const allShards = "_all"
+
+// Tables lists the tables and views that a job gets, and the names that the tables have
+// on shards.
+func (j *Job) Tables() (all []string) {
 	base := j.Name
 	if j.Version > 1 {
 		base += "_v" + strconv.Itoa(j.Version)
 	}
-	all := []string{base + "_state"}
-	for _, r := range j.Rollups {
-		all = append(all, base+"_"+r.Window.String()+"_rollup", j.Name+"_"+r.Window.String())
-	}
-	for _, m := range j.Measures {
-		if m.kind().ByMember() {
-			all = append(all, base+"_"+m.Name+"_state", j.Name+"_"+m.Name)
+	table := func(name string) { all = append(all, base+"_"+name, base+"_"+name+allShards) }
+	view := func(name string) { all = append(all, j.Name+"_"+name) }
+	totals := func(name string) {
+		view(name)
+		if len(j.By) > 0 {
+			view(name + "_total")
 		}
+	}
+	table("state")
+	for _, r := range j.Rollups {
+		table(r.Window.String() + "_rollup")
+		view(r.Window.String())
+	}
+	ids := false
+	for _, m := range j.Measures {
+		k := m.kind()
+		if k.ByMember() {
+			table(m.Name + "_state")
+			view(m.Name)
+		}
+		ids = ids || k == &setMeasure || k == &bitmapMeasure
+	}
+	for _, name := range []string{"over", "calendar", "cumulative"} {
+		totals(name)
+	}
+	if ids {
+		for _, name := range []string{"retention", "retention_over", "sessions"} {
+			totals(name)
+		}
+		view("funnel")
 	}
 	return all
 }

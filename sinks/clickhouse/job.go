@@ -45,7 +45,7 @@ type Rollup struct {
 }
 
 // reserved are columns that every table or view of a job has.
-var reserved = []string{"window_start", "hits", "flushed_at", "flushed_in", "rolled_at", "rolled_in", "complete"}
+var reserved = []string{"window_start", "window_end", "hits", "flushed_at", "flushed_in", "rolled_at", "rolled_in", "complete"}
 
 // layout has what is derived from a Job: the names and columns of its tables.
 type layout struct {
