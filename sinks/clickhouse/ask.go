@@ -92,9 +92,40 @@ func (s *Sink) Funnel(ctx context.Context, q Question) (all []Bound, err error) 
 func (s *Sink) asks(ctx context.Context, q Question, row func(scan func(...any) error) error) error {
 	sql := s.SQL(q)
 	if sql == "" {
-		return &Refused{"a question about the ids of " + s.layout.Spec.Job + " needs a set or a bitmap, the groups of all columns or of none, and a server or a cluster that has the rows of all shards"}
+		return &Refused{s.unasked(q)}
 	}
 	return refused(s.client.home().question(ctx, "ask about the ids of "+s.layout.Spec.Job, sql, row))
+}
+
+// unasked says why a question about ids has no SELECT, and what to change.
+func (s *Sink) unasked(q Question) string {
+	l := s.layout
+	of := "a question about the ids of " + l.Spec.Job + " needs "
+	answer := []string{"later", "cohort", "returned"}
+	if q.Gap > 0 {
+		answer = []string{"least", "most"}
+	}
+	var names, taken []string
+	given := 0
+	for i, c := range l.by {
+		names = append(names, c.name)
+		if slices.Contains(answer, c.name) {
+			taken = append(taken, c.name)
+		}
+		if i < len(q.Group) && q.Group[i] != nil {
+			given++
+		}
+	}
+	switch {
+	case s.client.sharded() && !s.client.wide:
+		return of + "a server or a cluster that has the rows of all shards"
+	case given > 0 && given < len(l.by):
+		return of + "a value for each group column, " + strings.Join(names, " and ") + ", or for none"
+	case given > 0 && len(taken) > 0:
+		return of + "all groups together, because a column of its answer is called " + strings.Join(taken, " or ") + ", as a group column is"
+	default:
+		return of + "a set or a bitmap"
+	}
 }
 
 // ofIDs returns the SELECT of a question about ids over several windows, of a view of ids.go;
@@ -129,14 +160,20 @@ func (s *Sink) ofIDs(q Question) string {
 	case len(where) > 0:
 		filter = "\nWHERE " + strings.Join(where, " AND ")
 	}
+	missing := func(view string) bool { // because a group has the name of a column of its answer
+		return !slices.Contains(s.layout.idsNames(), s.layout.Spec.Job+view+total)
+	}
 	from := func(view string) string {
 		return "\nFROM " + s.client.name(s.layout.Spec.Job+view+total) + "(measure = " + text(q.Measure) + ", "
 	}
 	if q.Gap > 0 {
+		if missing("_sessions") {
+			return ""
+		}
 		return "SELECT window_start, least, most" + from("_sessions") + span +
 			fmt.Sprintf(", gap = %d, every = %d)", int64(q.Gap/time.Second), int64(q.Step/time.Second)) + filter + "\nORDER BY window_start"
 	}
-	if !slices.ContainsFunc(units[:], func(u [2]string) bool { return u[0] == q.Unit }) {
+	if missing("_retention") || !slices.ContainsFunc(units[:], func(u [2]string) bool { return u[0] == q.Unit }) {
 		return ""
 	}
 	unit, zone := text(q.Unit), text(q.Zone)

@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -377,6 +378,45 @@ func TestIdsRefuse(t *testing.T) {
 		err := c.query(t.Context(), "ask", "SELECT count() FROM "+quote(c.cfg.Database)+"."+ask, func(func(...any) error) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", ask, err, want)
+		}
+	}
+}
+
+// TestIdsUnasked: a question about ids for which there is no view is refused by what it lacks.
+// ClickHouse is not asked: it would say that a migration makes the view.
+func TestIdsUnasked(t *testing.T) {
+	j := clicks()
+	j.Spec.By = j.Spec.By[:2]
+	j.Spec.By[0].Name, j.Spec.By[1].Name = "later", "least"
+	s := new(Client).sink(plan(t, j))
+	day := Question{Measure: "active", Until: time.Unix(1<<30, 0), Unit: "day", Zone: "UTC", Periods: 2, Group: [][]byte{nil, nil}}
+	session := Question{Measure: "active", Until: time.Unix(1<<30, 0), Gap: time.Minute, Step: time.Minute, Group: [][]byte{nil, nil}}
+	if s.SQL(day) == "" || s.SQL(session) == "" {
+		t.Error("no SELECT for all groups together")
+	}
+	const needs = "a question about the ids of clicks needs "
+	for _, q := range []Question{day, session} {
+		taken := "later"
+		if q.Gap > 0 {
+			taken = "least"
+		}
+		other := q
+		other.Measure = "users"
+		some, all := q, q
+		some.Group = [][]byte{nil, []byte("/p/1")}
+		all.Group = [][]byte{[]byte("/p/1"), []byte("DE")}
+		for _, c := range []struct {
+			Question
+			want string
+		}{
+			{other, "a set or a bitmap"},
+			{some, "a value for each group column, later and least, or for none"},
+			{all, "all groups together, because a column of its answer is called " + taken + ", as a group column is"},
+		} {
+			var refused *Refused
+			if err := s.asks(t.Context(), c.Question, nil); !errors.As(err, &refused) || refused.Reason != needs+c.want {
+				t.Errorf("%+v: %v, want %s", c.Question, err, c.want)
+			}
 		}
 	}
 }
