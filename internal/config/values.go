@@ -349,7 +349,12 @@ func checkCluster(s string) error {
 	return nil
 }
 
-func checkAddress(s string) error { return addressCheck(s, "9092") }
+func checkAddress(s string) error {
+	if all := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' }); len(all) > 1 && !strings.Contains(s, "@") {
+		return fmt.Errorf("%q has several addresses; write them as a list, [%s]", s, strings.Join(all, ", "))
+	}
+	return addressCheck(s, "9092")
+}
 
 // checkRedis checks the address of a server that speaks the Redis protocol.
 func checkRedis(s string) error { return addressCheck(s, "6379") }
@@ -362,6 +367,9 @@ func addressCheck(s, usual string) error {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil && !strings.Contains(s, ":") {
 		return fmt.Errorf("%q has no port; try %[1]s:%s", s, usual)
+	}
+	if _, rest, scheme := strings.Cut(s, "://"); scheme && addressCheck(rest, usual) == nil {
+		return fmt.Errorf("%q begins with a scheme, which an address has none of; try %s", s, rest)
 	}
 	if err != nil || host == "" || strings.ContainsAny(s, " /") || !isPort(port) {
 		return fmt.Errorf("%q is no address; write host:port, such as 127.0.0.1:%s", s, usual)

@@ -265,6 +265,24 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// TestArea: a question for who is near is refused by what it lacks.
+func TestArea(t *testing.T) {
+	e, _ := newEndpoints(t)
+	h := e.http.Handler()
+	for path, want := range map[string]string{
+		"near=1,2":            "near needs radius=METRES too",
+		"near=1,2&radius=far": "radius=far; want a number",
+		"near=1&radius=5":     "near=1; want 2 numbers, separated by commas",
+		"radius=5":            "give near=LON,LAT with radius=METRES, or box=WEST,SOUTH,EAST,NORTH",
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/positions?job=clicks&"+path, nil))
+		if got := w.Body.String(); w.Code != 400 || got != `{"error":"not a question: `+want+`"}`+"\n" {
+			t.Errorf("%s: %d %s", path, w.Code, got)
+		}
+	}
+}
+
 // TestPrivate: with K, what fewer people are in does not leave the process over any path;
 // what enough people are in does.
 func TestPrivate(t *testing.T) {

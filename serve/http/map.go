@@ -138,6 +138,9 @@ func area(q question, most int) (func(value any) ([]live.Place, error), error) {
 		}
 		return func(value any) ([]live.Place, error) { return live.Within(value, b[0], b[1], b[2], b[3], most) }, nil
 	}
+	if q.Get("radius") == "" {
+		return nil, fmt.Errorf("%w: near needs radius=METRES too", errQuestion)
+	}
 	p, err := decimals("near", near, 2)
 	if err != nil {
 		return nil, err
@@ -160,7 +163,11 @@ func decimals(name, text string, n int) ([]float64, error) {
 		all = append(all, f)
 	}
 	if len(all) != n || strings.Count(text, ",") != n-1 {
-		return nil, fmt.Errorf("%w: %s=%.64s; want %d numbers, separated by commas", errQuestion, name, text, n)
+		want := "a number"
+		if n > 1 {
+			want = fmt.Sprintf("%d numbers, separated by commas", n)
+		}
+		return nil, fmt.Errorf("%w: %s=%.64s; want %s", errQuestion, name, text, want)
 	}
 	return all, nil
 }
