@@ -15,11 +15,13 @@ import (
 	_ "time/tzdata" // retention goes by time zones, also on a machine without a list of them
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"weir/ingest"
 	"weir/internal/config"
 	"weir/internal/local"
+	"weir/internal/spelling"
 	"weir/jobs"
 	"weir/window"
 )
@@ -155,9 +157,7 @@ Run it against your own systems:          weir migrate -c weir.yaml && weir run 
 	}
 	root.Version = buildInfo().String()
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return &exit{exitUsage, err, "see " + c.CommandPath() + " --help"}
-	})
+	root.SetFlagErrorFunc(wrongFlag)
 	serving := []*cobra.Command{upCommand(), runCommand(), genCommand(), produceCommand(), engineCommand(), brokerCommand(), serveCommand()}
 	for _, c := range serving {
 		c.Annotations = map[string]string{untilStopped: "true"}
@@ -202,6 +202,25 @@ func unknownCommand(c *cobra.Command, name string) error {
 		hint = "did you mean " + c.CommandPath() + " " + near[0] + "?"
 	}
 	return &exit{exitUsage, fmt.Errorf("%s has no command %q", c.CommandPath(), name), hint}
+}
+
+// wrongFlag is the error for a flag that cannot be read. Behind a word that is no command,
+// as in `weir rum -c weir.yaml`, the word is what is wrong: the flag belongs to another
+// command.
+func wrongFlag(c *cobra.Command, err error) error {
+	if c.HasSubCommands() && c.Flags().NArg() > 0 {
+		return unknownCommand(c, c.Flags().Arg(0))
+	}
+	hint := "see " + c.CommandPath() + " --help"
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
+		var all []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { all = append(all, f.Name) })
+		if near := spelling.Nearest(unknown.GetSpecifiedName(), all); near != "" {
+			hint = "did you mean --" + near + "?"
+		}
+	}
+	return &exit{exitUsage, err, hint}
 }
 
 func helpCommand() *cobra.Command {
