@@ -133,7 +133,9 @@ func (k *checker) people(cfg *config.Config) {
 	}
 }
 
-const checkTimeout = 10 * time.Second
+// checkTimeout is how long a check waits for a service; a variable, because tests wait for as long as
+// a slow machine takes.
+var checkTimeout = 10 * time.Second
 
 const compactedTopic = "the topic is compacted (cleanup.policy): records may vanish between two readings of a chunk; " +
 	"each row keeps the greater count of the two then, so that events may be missing, and the audit shows outcomes that do not sum up; count topics with cleanup.policy=delete"

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"weir/internal/await"
 	"weir/internal/local/localtest"
 )
 
@@ -15,6 +16,7 @@ var programs = map[string]func(){"weir": main}
 
 func TestMain(m *testing.M) {
 	localtest.Hook()
+	checkTimeout, sampleTimeout = await.Never, await.Never // also of the commands, which are this binary
 	testscript.Main(tests{m}, programs)
 }
 

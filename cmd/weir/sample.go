@@ -19,10 +19,12 @@ import (
 
 // The bounds of a sample of a topic.
 const (
-	sampleTimeout = 20 * time.Second
-	sampleBytes   = 64 << 20 // of values
-	sampleGroups  = 5        // groups that are named
+	sampleBytes  = 64 << 20 // of values
+	sampleGroups = 5        // groups that are named
 )
+
+// sampleTimeout is how long a sample may take; a variable as checkTimeout is.
+var sampleTimeout = 20 * time.Second
 
 // A sample counts the verdicts of the newest records of a topic under the job's rules.
 type sample struct {
