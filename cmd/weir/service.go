@@ -101,6 +101,10 @@ func (s service) unavailable(ctx context.Context, err error) error {
 	if refused := s.refused(ctx, err); refused != nil {
 		return refused
 	}
+	var late interface{ Timeout() bool }
+	if errors.As(err, &late) && late.Timeout() {
+		err = fmt.Errorf("no answer in time: is the address right, and does something on the way, such as a firewall, hold the connection up? (%w)", err)
+	}
 	return &exit{exitUnavailable, fmt.Errorf("%s %s: %w", s.key, s.where, err), ""}
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -146,5 +149,25 @@ func TestServiceOfShards(t *testing.T) {
 	code := execute(await.Context(t), []string{"migrate", "-c", file}, &stdout, &stderr)
 	if want := "clickhouse.shards http://127.0.0.1:1, http://127.0.0.1:2: "; code == 0 || !strings.Contains(stderr.String(), want) {
 		t.Errorf("exit %d, and %q is not in the error:\n%s", code, want, &stderr)
+	}
+}
+
+// TestNoAnswerInTime: an error about a service that is silent says so, and what to look at.
+func TestNoAnswerInTime(t *testing.T) {
+	s := service{name: "kafka", key: "kafka.brokers", where: "[a:9092]"}
+	for _, c := range []struct {
+		err    error
+		silent bool
+	}{
+		{fmt.Errorf("ingest: %w", context.DeadlineExceeded), true},
+		{fmt.Errorf("ingest: %w", &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}), true},
+		{fmt.Errorf("ingest: %w", &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}), false},
+		{errors.New("ingest: the broker closed the connection"), false},
+	} {
+		err := s.unavailable(t.Context(), c.err)
+		says := strings.Contains(err.Error(), "kafka.brokers [a:9092]: no answer in time: is the address right")
+		if code, _ := classify(err); says != c.silent || code != exitUnavailable || !errors.Is(err, c.err) {
+			t.Errorf("%v: exit code %d, error %v", c.err, code, err)
+		}
 	}
 }
