@@ -87,7 +87,7 @@ type SASL struct {
 type ClickHouse struct {
 	URLs           []string `yaml:"urls" older:"url" default:"http://127.0.0.1:8123" max:"20" format:"url" doc:"HTTP interface of the server; http or https. Several if the database has replicas: weir asks one, and the next if that one fails. See docs/clickhouse.md."`
 	Shards         []Shard  `yaml:"shards" max:"100" short:"urls" doc:"Instead of urls, where the database is spread over shards: for each shard the urls of its replicas, such as [[http://a1:8123, http://a2:8123], [http://b1:8123, http://b2:8123]]. Their number and order stay as they are when the database is made. See docs/clickhouse.md."`
-	Database       string   `yaml:"database" default:"weir" format:"identifier" doc:"Database for all tables. weir migrate creates it."`
+	Database       string   `yaml:"database" default:"weir" format:"database" doc:"Database for all tables. weir migrate creates it."`
 	User           string   `yaml:"user" default:"default" doc:"User name."`
 	PasswordFile   string   `yaml:"password_file" doc:"File whose content is the password; a trailing line break is ignored."`
 	Password       Secret   `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`

@@ -174,7 +174,7 @@ func (k *key) accepts() string {
 // shapes describe the formats of values.go.
 var shapes = map[string]string{
 	"name": "a name: lower-case letters, digits and _", "path": "a [path](#configuration)", "each": "`$` or a [path](#configuration)", "topic": "a Kafka name",
-	"identifier": "a ClickHouse name", "cluster": "a cluster's name", "listen": "host:port", "member": "number/members", "url": "a URL", "operand": "text, number, true or false", "flag": "true or false",
+	"database": "a ClickHouse name", "cluster": "a cluster's name", "listen": "host:port", "member": "number/members", "url": "a URL", "operand": "text, number, true or false", "flag": "true or false",
 }
 
 func (k *key) sectionDefault() string {

@@ -19,7 +19,7 @@ import (
 func other(t *testing.T, k *key) string {
 	t.Helper()
 	byFormat := map[string]string{
-		"address": "elsewhere:1", "redis": "elsewhere:2", "each": "elsewhere", "topic": "elsewhere", "url": "https://elsewhere:1", "http": "https://elsewhere:1", "identifier": "elsewhere",
+		"address": "elsewhere:1", "redis": "elsewhere:2", "each": "elsewhere", "topic": "elsewhere", "url": "https://elsewhere:1", "http": "https://elsewhere:1", "database": "elsewhere",
 		"cluster": "elsewhere", "member": "1/3", "listen": "localhost:1",
 	}
 	switch {

@@ -111,19 +111,19 @@ func example(k *key) string {
 
 // formats check the form of a text; the message says what to write instead.
 var formats = map[string]func(string) error{
-	"name":       checkName,
-	"path":       checkPath,
-	"each":       checkEach,
-	"column":     checkColumn,
-	"topic":      checkTopic,
-	"identifier": checkIdentifier,
-	"cluster":    checkCluster,
-	"address":    checkAddress,
-	"redis":      checkRedis,
-	"member":     checkMember,
-	"listen":     checkListen,
-	"url":        checkURL,
-	"http":       checkHTTP,
+	"name":     checkName,
+	"path":     checkPath,
+	"each":     checkEach,
+	"column":   checkColumn,
+	"topic":    checkTopic,
+	"database": checkDatabase,
+	"cluster":  checkCluster,
+	"address":  checkAddress,
+	"redis":    checkRedis,
+	"member":   checkMember,
+	"listen":   checkListen,
+	"url":      checkURL,
+	"http":     checkHTTP,
 }
 
 var (
@@ -133,16 +133,18 @@ var (
 	clusterPattern    = regexp.MustCompile(`^[A-Za-z0-9_.{}-]+$`)
 )
 
+// longestName is how many letters a name may have.
+const longestName = 63
+
 // checkName checks a name. Names become parts of table, column and metric
 // names; some of these are case-sensitive and some are not, so only one
 // spelling is allowed.
 func checkName(s string) error {
-	const longest = 63
-	if namePattern.MatchString(s) && len(s) <= longest {
+	if namePattern.MatchString(s) && len(s) <= longestName {
 		return nil
 	}
-	if len(s) > longest {
-		return fmt.Errorf("name of %d letters; at most %d", len(s), longest)
+	if len(s) > longestName {
+		return fmt.Errorf("name of %d letters; at most %d", len(s), longestName)
 	}
 	if near := nameLike(s); near != "" && near != s {
 		return fmt.Errorf("%q is no name: a name has lower-case letters, digits and _, a letter first; try %s", s, near)
@@ -335,9 +337,16 @@ func (k *Kafka) Fixed() (number, members int) {
 	return number, members
 }
 
-func checkIdentifier(s string) error {
-	if !identifierPattern.MatchString(s) {
+// checkDatabase checks the name of the database. It is bounded as other names are: ClickHouse makes
+// a file's name of it and of a table's.
+func checkDatabase(s string) error {
+	switch {
+	case !identifierPattern.MatchString(s):
 		return fmt.Errorf("%q is no identifier; write letters, digits and _, no digit first", s)
+	case len(s) > longestName:
+		return fmt.Errorf("name of %d letters; at most %d", len(s), longestName)
+	case strings.EqualFold(s, "system"), strings.EqualFold(s, "information_schema"):
+		return fmt.Errorf("%s is a database of ClickHouse's own; choose another name", s)
 	}
 	return nil
 }
