@@ -14,6 +14,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/spf13/cobra"
 
+	"weir/event"
 	"weir/internal/config"
 	"weir/internal/spelling"
 )
@@ -24,15 +25,19 @@ const lineMost = 1 << 20
 
 func produceCommand() *cobra.Command {
 	var brokers []string
-	var topic, codec string
+	var topic, codec, timeField, timeUnit string
 	c := &cobra.Command{
 		Use:   "produce",
 		Short: "Write the lines of standard input into a topic",
-		Long: `Write each line of standard input into a topic, as a record without a key whose
-Kafka time is now. Empty lines are left out. The topic has to exist.
+		Long: `Write each line of standard input into a topic, as a record without a key. Empty
+lines are left out. The topic has to exist.
+
+The Kafka time of a record is now, so weir run takes events of the past for late ones.
+With --time-field it is the time in the event, which is JSON; now, if the event has none.
 
 It is for trying weir with your own events: it supports no accounts and no TLS.`,
-		Example: "  weir produce --topic plays < plays.jsonl",
+		Example: "  weir produce --topic plays < plays.jsonl\n" +
+			"  weir produce --topic plays --time-field at --time-unit s < plays-of-last-week.jsonl",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if env := os.Getenv("WEIR_KAFKA_BROKERS"); env != "" && !c.Flags().Changed("kafka.brokers") {
 				brokers = strings.Split(env, ",")
@@ -43,8 +48,18 @@ It is for trying weir with your own events: it supports no accounts and no TLS.`
 			if topic == "" {
 				return &exit{exitUsage, errors.New("--topic is missing"), ""}
 			}
+			var when *lineClock
+			if timeField == "" && c.Flags().Changed("time-unit") {
+				return &exit{exitUsage, errors.New("--time-unit belongs to --time-field"), ""}
+			}
+			if timeField != "" {
+				var err error
+				if when, err = newLineClock(timeField, timeUnit); err != nil {
+					return &exit{exitUsage, err, ""}
+				}
+			}
 			p := &producer{brokers: brokers, topic: topic, codec: codec, log: newLog(c.ErrOrStderr(), config.Log{Level: "info", Format: "auto"})}
-			n, err := p.lines(c.Context(), c.InOrStdin())
+			n, err := p.lines(c.Context(), c.InOrStdin(), when)
 			if n > 0 || err == nil {
 				fmt.Fprintf(c.ErrOrStderr(), "%s produced to %s\n", spelling.Count(n, "record"), topic)
 			}
@@ -55,13 +70,45 @@ It is for trying weir with your own events: it supports no accounts and no TLS.`
 	f.StringSliceVar(&brokers, "kafka.brokers", []string{"127.0.0.1:9092"}, "addresses (host:port) of brokers; also $WEIR_KAFKA_BROKERS")
 	f.StringVar(&topic, "topic", "", "topic to produce to")
 	f.StringVar(&codec, "compression", "lz4", "none, gzip, snappy, lz4 or zstd")
+	f.StringVar(&timeField, "time-field", "", "path of the time in an event of JSON, which becomes the Kafka time of its record")
+	f.StringVar(&timeUnit, "time-unit", event.Millis.String(), "what its number counts (s, ms, us, ns), or the form of its text (rfc3339, iso8601)")
 	return c
 }
 
-// lines produces the lines of in until it or ctx ends; n is their number. It
-// sends lines when a batch is full or when no more have come, because a pipe may
+// A lineClock finds the time of an event of JSON.
+type lineClock struct {
+	reader *event.Reader
+	vals   [1]event.Value
+	unit   event.Unit
+}
+
+func newLineClock(field, unit string) (*lineClock, error) {
+	path := event.ParsePathText(field)
+	if err := event.CheckPath(path); err != nil || event.InEnvelope(path) {
+		return nil, fmt.Errorf("--time-field %q is no path in an event of JSON, such as ts or meta.ts", field)
+	}
+	u, err := event.ParseUnit(unit)
+	if err != nil || u == event.RecordTime {
+		return nil, fmt.Errorf("--time-unit %q: want s, ms, us, ns, rfc3339 or iso8601", unit)
+	}
+	r, err := event.NewReader(event.Form{Format: event.JSON}, []string{path})
+	return &lineClock{reader: r, unit: u}, err
+}
+
+// of returns the time of an event; now, if it has none that can be read.
+func (c *lineClock) of(line []byte) time.Time {
+	if c != nil && c.reader.Read(&event.Record{Value: line}, c.vals[:]) == nil {
+		if t, ok := c.vals[0].Time(c.unit); ok {
+			return time.UnixMilli(int64(t))
+		}
+	}
+	return time.Now()
+}
+
+// lines produces the lines of in until it or ctx ends; n is their number. The records have
+// the times that when finds; nil: now. It sends lines when a batch is full or when no more have come, because a pipe may
 // be slow.
-func (p *producer) lines(ctx context.Context, in io.Reader) (n int64, err error) {
+func (p *producer) lines(ctx context.Context, in io.Reader, when *lineClock) (n int64, err error) {
 	w, closeWriter, err := p.connect(ctx)
 	if err != nil {
 		return 0, err
@@ -81,7 +128,7 @@ func (p *producer) lines(ctx context.Context, in io.Reader) (n int64, err error)
 				failed <- fmt.Errorf("line %d has more than 1 MiB", number)
 				err = io.EOF
 			} else if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
-				batch = append(batch, kafka.Message{Value: bytes.Clone(line), Time: time.Now()})
+				batch = append(batch, kafka.Message{Value: bytes.Clone(line), Time: when.of(line)})
 			}
 			if err != nil && !errors.Is(err, io.EOF) {
 				failed <- err

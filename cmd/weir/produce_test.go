@@ -1,18 +1,36 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"weir/internal/await"
 	"weir/internal/local"
 )
+
+// TestProduceFlags: a time that cannot be read from events is refused.
+func TestProduceFlags(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--time-unit s", "--time-unit belongs to --time-field"},
+		{"--time-field key", `--time-field "key" is no path in an event of JSON`},
+		{"--time-field a..b", `--time-field "a..b" is no path in an event of JSON`},
+		{"--time-field ts --time-unit h", `--time-unit "h": want s, ms, us, ns, rfc3339 or iso8601`},
+		{"--time-field ts --time-unit record", `--time-unit "record": want s, ms`},
+	} {
+		var out bytes.Buffer
+		if code := execute(t.Context(), append([]string{"produce", "--topic", "plays"}, strings.Fields(c.args)...), io.Discard, &out); code != exitUsage || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: exit code %d\n%s", c.args, code, &out)
+		}
+	}
+}
 
 // TestLines: each line becomes a record, without waiting for further lines. A
 // line that cannot be a record gives an error, after the lines before it are in
@@ -29,6 +47,7 @@ func TestLines(t *testing.T) {
 	}
 	t.Cleanup(reader.Close)
 	p := &producer{brokers: []string{broker.Addr()}, topic: "plays", codec: "lz4", log: slog.New(slog.DiscardHandler)}
+	times := map[string]time.Time{} // Kafka's, by value
 	// comes waits for records in any order, because the topic has two partitions.
 	comes := func(want ...string) {
 		t.Helper()
@@ -45,6 +64,7 @@ func TestLines(t *testing.T) {
 			}
 			fetches.EachRecord(func(r *kgo.Record) {
 				n++
+				times[string(r.Value)] = r.Timestamp
 				if left[string(r.Value)]--; left[string(r.Value)] < 0 || r.Key != nil {
 					t.Errorf("record %q with key %q", r.Value, r.Key)
 				}
@@ -52,10 +72,30 @@ func TestLines(t *testing.T) {
 		}
 	}
 
-	if n, err := p.lines(t.Context(), strings.NewReader("a\n\n b\r\nthe last has no end")); n != 3 || err != nil {
+	if n, err := p.lines(t.Context(), strings.NewReader("a\n\n b\r\nthe last has no end"), nil); n != 3 || err != nil {
 		t.Errorf("%d lines, %v", n, err)
 	}
 	comes("a", " b", "the last has no end")
+
+	// With a field of the time that is the Kafka time of a record; now where an event has none.
+	when, err := newLineClock("meta.at", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now().Truncate(time.Millisecond)
+	const dated, undated, bad = `{"meta":{"at":1700000000.25}}`, `{"meta":{"at":"yesterday"}}`, `{"meta":`
+	if n, err := p.lines(t.Context(), strings.NewReader(dated+"\n"+undated+"\n"+bad+"\n"), when); n != 3 || err != nil {
+		t.Errorf("%d lines, %v", n, err)
+	}
+	comes(dated, undated, bad)
+	if got := times[dated].UnixMilli(); got != 1_700_000_000_250 {
+		t.Errorf("the Kafka time of %s is %d", dated, got)
+	}
+	for _, line := range []string{undated, bad} {
+		if times[line].Before(began) {
+			t.Errorf("the Kafka time of %s is %v, before it was produced at %v", line, times[line], began)
+		}
+	}
 
 	in, slow := io.Pipe()
 	defer slow.Close()
@@ -66,7 +106,7 @@ func TestLines(t *testing.T) {
 	}
 	ended := make(chan outcome, 1)
 	go func() {
-		n, err := p.lines(ctx, in)
+		n, err := p.lines(ctx, in, nil)
 		ended <- outcome{n, err}
 	}()
 	if _, err := io.WriteString(slow, "early\n"); err != nil {
@@ -78,7 +118,7 @@ func TestLines(t *testing.T) {
 		t.Errorf("stopped: %+v", got)
 	}
 
-	n, err := p.lines(t.Context(), strings.NewReader("short\n"+strings.Repeat("x", lineMost+1)+"\nnever\n"))
+	n, err := p.lines(t.Context(), strings.NewReader("short\n"+strings.Repeat("x", lineMost+1)+"\nnever\n"), nil)
 	if n != 1 || err == nil || err.Error() != "line 2 has more than 1 MiB" {
 		t.Errorf("a line of more than 1 MiB: %d, %v", n, err)
 	}
@@ -86,7 +126,7 @@ func TestLines(t *testing.T) {
 
 	p.topic = "nope"
 	var e *exit
-	if n, err := p.lines(t.Context(), strings.NewReader("a\n")); n != 0 || !errors.As(err, &e) || e.code != exitFailed || !strings.Contains(e.hint, "make it first") {
+	if n, err := p.lines(t.Context(), strings.NewReader("a\n"), nil); n != 0 || !errors.As(err, &e) || e.code != exitFailed || !strings.Contains(e.hint, "make it first") {
 		t.Errorf("a topic that is missing: %d, %v", n, err)
 	}
 }
