@@ -74,6 +74,7 @@ type fakeSource struct {
 	log    *fakeLog
 	ttl    func() time.Duration // how long a generation lasts; 0: for ever
 	silent bool                 // it delivers nothing
+	topic  [16]byte             // the topic's id
 
 	mu        sync.Mutex
 	committed map[int32]int64
@@ -119,7 +120,7 @@ func (g *fakeGeneration) Partitions() []event.Assignment {
 		if !ok {
 			c = -1
 		}
-		as = append(as, event.Assignment{Partition: int32(p), Committed: c, LogEnd: int64(len(g.s.log.parts[p]))})
+		as = append(as, event.Assignment{Partition: int32(p), TopicID: g.s.topic, Committed: c, LogEnd: int64(len(g.s.log.parts[p]))})
 	}
 	return as
 }
@@ -208,8 +209,10 @@ func (s *mergeSink) Known(context.Context) (map[int32]window.Known, error) {
 	defer s.mu.Unlock()
 	known := map[int32]window.Known{}
 	for _, l := range s.all.Lines {
-		k := known[l.Partition]
-		k.Next = max(k.Next, l.Next)
+		k := l.Known()
+		if old, ok := known[l.Partition]; ok {
+			k = *old.With(k)
+		}
 		known[l.Partition] = k
 	}
 	return known, nil

@@ -59,6 +59,10 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 			j.cfg.Log.Warn("the log was truncated, and a new epoch counts what is left of it a second time; to count it once, raise the job's version instead",
 				"partition", p.Partition, "epoch", p.Epoch, "from", p.Start, "to", a.LogEnd, "twice_at_most", p.Twice)
 		}
+		if policy.NewEpoch && k != nil && p.Epoch > k.Epoch && p.TopicID != k.TopicID {
+			j.cfg.Log.Warn("the topic was deleted and created again, and a new epoch counts it beside what was counted of the old one; run without --new-epoch from now on, which would count the next such topic in the same way",
+				"partition", p.Partition, "epoch", p.Epoch, "from", p.Start, "counted_of_old", k.Next)
+		}
 		if p.Cut < p.Lost {
 			j.cfg.Log.Warn("Kafka deleted the beginning of the open chunk after it was counted; the chunk is read again without it, and windows with events from both sides of the cut keep the greater count of the two readings: see weir verify",
 				"partition", p.Partition, "chunk", p.Start/j.cfg.Spec.Chunk, "from", p.Cut, "to", p.Lost, "counted_to", k.Next, "missing_at_most", p.Lost-p.Cut)
