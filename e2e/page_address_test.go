@@ -33,6 +33,7 @@ func TestPageAddress(t *testing.T) {
 		b.Click(".chip")
 	}
 	b.Until(`location.search === "" && !document.querySelector(".chip")`)
+	b.Until(`!document.querySelector("#map") && document.querySelector("#top").offsetWidth === document.querySelector("#health").offsetWidth`) // there is no hole where the map would be
 
 	b.Visit(weir.address() + "/?kiosk&measure=none&by.page=/a")
 	b.Until(`[...document.querySelectorAll("#controls .chip")].map((e) => e.textContent).join("|") === "no measure of clicks is called none|page = /a" && !document.querySelector("#controls button, #controls input")`)
