@@ -33,7 +33,8 @@ func produceCommand() *cobra.Command {
 lines are left out. The topic has to exist.
 
 The Kafka time of a record is now, so weir run takes events of the past for late ones.
-With --time-field it is the time in the event, which is JSON; now, if the event has none.
+With --time-field it is the time in the event, which is JSON; now, if the event has none,
+or one of the future, which brokers refuse.
 
 It is for trying weir with your own events: it supports no accounts and no TLS.`,
 		Example: "  weir produce --topic plays < plays.jsonl\n" +
@@ -48,18 +49,18 @@ It is for trying weir with your own events: it supports no accounts and no TLS.`
 			if topic == "" {
 				return &exit{exitUsage, errors.New("--topic is missing"), ""}
 			}
-			var when *lineClock
+			var clock *lineClock
 			if timeField == "" && c.Flags().Changed("time-unit") {
 				return &exit{exitUsage, errors.New("--time-unit belongs to --time-field"), ""}
 			}
 			if timeField != "" {
 				var err error
-				if when, err = newLineClock(timeField, timeUnit); err != nil {
+				if clock, err = newLineClock(timeField, timeUnit); err != nil {
 					return &exit{exitUsage, err, ""}
 				}
 			}
 			p := &producer{brokers: brokers, topic: topic, codec: codec, log: newLog(c.ErrOrStderr(), config.Log{Level: "info", Format: "auto"})}
-			n, err := p.lines(c.Context(), c.InOrStdin(), when)
+			n, err := p.lines(c.Context(), c.InOrStdin(), clock)
 			if n > 0 || err == nil {
 				fmt.Fprintf(c.ErrOrStderr(), "%s produced to %s\n", spelling.Count(n, "record"), topic)
 			}
@@ -95,20 +96,22 @@ func newLineClock(field, unit string) (*lineClock, error) {
 	return &lineClock{reader: r, unit: u}, err
 }
 
-// of returns the time of an event; now, if it has none that can be read.
+// of returns the time of an event; now, if it has none that can be read, or one of the future: a broker
+// refuses that, and with it all records of its batch.
 func (c *lineClock) of(line []byte) time.Time {
+	now := time.Now()
 	if c != nil && c.reader.Read(&event.Record{Value: line}, c.vals[:]) == nil {
-		if t, ok := c.vals[0].Time(c.unit); ok {
+		if t, ok := c.vals[0].Time(c.unit); ok && int64(t) < now.UnixMilli() {
 			return time.UnixMilli(int64(t))
 		}
 	}
-	return time.Now()
+	return now
 }
 
-// lines produces the lines of in until it or ctx ends; n is their number. The records have
-// the times that when finds; nil: now. It sends lines when a batch is full or when no more have come, because a pipe may
-// be slow.
-func (p *producer) lines(ctx context.Context, in io.Reader, when *lineClock) (n int64, err error) {
+// lines produces the lines of in until it or ctx ends; n is their number. The records have the times
+// of their events by clock; without a clock they have the time of now. It sends lines when a batch is
+// full or when no more have come, because a pipe may be slow.
+func (p *producer) lines(ctx context.Context, in io.Reader, clock *lineClock) (n int64, err error) {
 	w, closeWriter, err := p.connect(ctx)
 	if err != nil {
 		return 0, err
@@ -128,7 +131,7 @@ func (p *producer) lines(ctx context.Context, in io.Reader, when *lineClock) (n 
 				failed <- fmt.Errorf("line %d has more than 1 MiB", number)
 				err = io.EOF
 			} else if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
-				batch = append(batch, kafka.Message{Value: bytes.Clone(line), Time: when.of(line)})
+				batch = append(batch, kafka.Message{Value: bytes.Clone(line), Time: clock.of(line)})
 			}
 			if err != nil && !errors.Is(err, io.EOF) {
 				failed <- err

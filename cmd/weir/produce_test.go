@@ -77,23 +77,23 @@ func TestLines(t *testing.T) {
 	}
 	comes("a", " b", "the last has no end")
 
-	// With a field of the time that is the Kafka time of a record; now where an event has none.
-	when, err := newLineClock("meta.at", "s")
+	// With a field of the time that is the Kafka time of a record; now where an event has none, or one of the future.
+	clock, err := newLineClock("meta.at", "s")
 	if err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now().Truncate(time.Millisecond)
-	const dated, undated, bad = `{"meta":{"at":1700000000.25}}`, `{"meta":{"at":"yesterday"}}`, `{"meta":`
-	if n, err := p.lines(t.Context(), strings.NewReader(dated+"\n"+undated+"\n"+bad+"\n"), when); n != 3 || err != nil {
+	const dated, undated, bad, future = `{"meta":{"at":1700000000.25}}`, `{"meta":{"at":"yesterday"}}`, `{"meta":`, `{"meta":{"at":250000000000}}`
+	if n, err := p.lines(t.Context(), strings.NewReader(strings.Join([]string{dated, undated, bad, future}, "\n")), clock); n != 4 || err != nil {
 		t.Errorf("%d lines, %v", n, err)
 	}
-	comes(dated, undated, bad)
+	comes(dated, undated, bad, future)
 	if got := times[dated].UnixMilli(); got != 1_700_000_000_250 {
 		t.Errorf("the Kafka time of %s is %d", dated, got)
 	}
-	for _, line := range []string{undated, bad} {
-		if times[line].Before(began) {
-			t.Errorf("the Kafka time of %s is %v, before it was produced at %v", line, times[line], began)
+	for _, line := range []string{undated, bad, future} {
+		if at := times[line]; at.Before(began) || at.After(time.Now()) {
+			t.Errorf("the Kafka time of %s is %v, and it was produced after %v", line, at, began)
 		}
 	}
 
