@@ -2,6 +2,7 @@ package window
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 )
@@ -76,6 +77,22 @@ func (grouped) ByMember() bool { return false }
 type count struct{}
 
 func (count) text(_ *Measure, number uint64) string { return strconv.FormatUint(number, 10) }
+
+// A checkedCount is a kind whose numbers are made by checked.
+type checkedCount struct{}
+
+func (checkedCount) text(_ *Measure, number uint64) string {
+	return fmt.Sprintf("%d events (check %06x)", number>>eventCheckBits, number&(1<<eventCheckBits-1))
+}
+
+// eventCheckBits is how many bits of a checked number tell what a measure holds of the events.
+const eventCheckBits = 24
+
+// checked returns a number of events that has, in its last bits, a check of what a measure holds of them,
+// so that the numbers of two that hold other things of as many events differ.
+func checked(events, check uint64) uint64 {
+	return events<<eventCheckBits | check*0x9e3779b97f4a7c15>>(64-eventCheckBits)
+}
 
 // Text formats a number that Row.Number has returned for people.
 func (m *Measure) Text(number uint64) string { return m.Kind.text(m, number) }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"iter"
 
 	"weir/sketches/histogram"
@@ -17,7 +16,10 @@ import (
 // has events of the window and group.
 var Quantile Kind = quantileKind{}
 
-type quantileKind struct{ added }
+type quantileKind struct {
+	added
+	checkedCount
+}
 
 func (quantileKind) String() string { return "quantile" }
 
@@ -47,10 +49,6 @@ func (quantileKind) tally(*Measure) tally { return new(quantileTally) }
 
 func (quantileKind) intake(_ *Spec, m *Measure, _ []int) intake {
 	return &quantileIntake{layout: histogram.NewLayout(histogram.ScaleFor(m.Error))}
-}
-
-func (quantileKind) text(_ *Measure, number uint64) string {
-	return fmt.Sprintf("%d events (check %06x)", number>>spreadBits, number&(1<<spreadBits-1))
 }
 
 type quantileIntake struct {
@@ -218,18 +216,14 @@ func (c *quantileColumn) plus(i uint32, from column, j uint32) {
 	c.sums[i].add(total.events, total.counts)
 }
 
-// spreadBits is how many bits of a number tell how the events spread over the buckets.
-const spreadBits = 24
-
-// number returns the number of events, and in its last bits a check of their buckets, so
-// that two histograms of as many events differ.
+// number returns the number of events with a check of their buckets.
 func (c *quantileColumn) number(i uint32) uint64 {
 	var check uint64
 	total := c.total(i)
 	for _, e := range total.counts {
 		check += e.N * uint64(e.Bucket) * uint64(e.Bucket)
 	}
-	return total.events<<spreadBits | check*0x9e3779b97f4a7c15>>(64-spreadBits)
+	return checked(total.events, check)
 }
 
 var errQuantileState = errors.New("not the state of a quantile measure: for each slot, ascending, events, bytes of the histogram, and its words, descending")

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -21,15 +20,14 @@ import (
 // it is a Top.
 var TopK Kind = topKind{}
 
-type topKind struct{ added }
+type topKind struct {
+	added
+	checkedCount
+}
 
 func (topKind) String() string { return "topk" }
 
 func (topKind) HoldsValues() bool { return true }
-
-func (topKind) text(_ *Measure, number uint64) string {
-	return fmt.Sprintf("%d events (check %06x)", number>>listBits, number&(1<<listBits-1))
-}
 
 // MaxK is the greatest Measure.K.
 const MaxK = 1000
@@ -430,11 +428,7 @@ func (c *topColumn) plus(i uint32, from column, j uint32) {
 	c.sums[i].add(from.(*topColumn).total(j))
 }
 
-// listBits is how many bits of a number tell which keys are listed, with which counts.
-const listBits = 24
-
-// number returns the number of events, and in its last bits a check of the floor and the list, so that
-// two lists of as many events differ.
+// number returns the number of events with a check of the floor and the list.
 func (c *topColumn) number(i uint32) uint64 {
 	total := c.total(i)
 	check := total.Floor
@@ -442,7 +436,7 @@ func (c *topColumn) number(i uint32) uint64 {
 		check += bloom.Hash(key) * (count + wrong<<32)
 		return true
 	})
-	return total.Events<<listBits | check*0x9e3779b97f4a7c15>>(64-listBits)
+	return checked(total.Events, check)
 }
 
 var errTopState = errors.New("not the state of a topk measure: for each slot, ascending, events, floor and keys with their counts and errors, the most frequent first")

@@ -138,6 +138,12 @@ func (m *measure) Bytes(state string) string  { return fmt.Sprintf(m.bytes, stat
 func (m *measure) Number(state string) string { return fmt.Sprintf(m.number, state) }
 func (m *measure) Rank(number string) string  { return fmt.Sprintf(m.rank, number) }
 
+// checked returns the rank of a number whose first element is a count of events, with a check of what
+// is behind it, as package window makes one.
+func checked(check string) string {
+	return "bitOr(bitShiftLeft(tupleElement(%[1]s, 1), 24), bitShiftRight(" + check + " * 11400714819323198485, 40))"
+}
+
 // Nothing returns an expression for a finished number that changes no other when the two
 // are merged.
 func (m *measure) Nothing() string { return "defaultValueOfTypeName(" + text(m.numberType) + ")" }

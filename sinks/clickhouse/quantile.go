@@ -42,8 +42,7 @@ var quantileKind = kind{of: func(*window.Measure) *kind {
 		shownType:  "Nullable(Float64)",
 		parts:      parts,
 		levels:     shares,
-		rank: "bitOr(bitShiftLeft(tupleElement(%[1]s, 1), 24), bitShiftRight(" +
-			"arraySum(w -> " + countOf("w") + " * " + bucketOf("w") + " * " + bucketOf("w") + ", " + wordsOf("tupleElement(%[1]s, 2)") + ") * 11400714819323198485, 40))",
+		rank:       checked("arraySum(w -> " + countOf("w") + " * " + bucketOf("w") + " * " + bucketOf("w") + ", " + wordsOf("tupleElement(%[1]s, 2)") + ")"),
 
 		empty: "CAST(map(), '" + plain + "')",
 		plain: plain,

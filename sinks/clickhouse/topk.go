@@ -33,8 +33,8 @@ var topKind = kind{of: func(m *window.Measure) *kind {
 		shown:      "arraySlice(tupleElement(%s, 3), 1, " + strconv.Itoa(m.K) + ")",
 		shownType:  "Array(Tuple(key String, count UInt64, error UInt64))",
 		raw:        true,
-		rank: "bitOr(bitShiftLeft(tupleElement(%[1]s, 1), 24), bitShiftRight((tupleElement(%[1]s, 2) + " +
-			"arraySum(e -> xxHash64(tupleElement(e, 1)) * (tupleElement(e, 2) + bitShiftLeft(tupleElement(e, 3), 32)), tupleElement(%[1]s, 3))) * 11400714819323198485, 40))",
+		rank: checked("(tupleElement(%[1]s, 2) + arraySum(e -> xxHash64(tupleElement(e, 1)) * (tupleElement(e, 2) + " +
+			"bitShiftLeft(tupleElement(e, 3), 32)), tupleElement(%[1]s, 3)))"),
 
 		empty: "CAST(map(), '" + plain + "')",
 		plain: plain,
