@@ -56,18 +56,19 @@ func (s *Sink) archive(r *window.Range) string {
 	return s.client.name(s.layout.levels[0].table)
 }
 
-// counts returns a query for the number of events, as n, by group and window_start.
+// counts returns a query for the number of events, as _n, by group and window_start. A name
+// that a statement gives begins with _, as that of no group column and no measure does.
 func (s *Sink) counts(r *window.Range) string {
 	by, where := s.layout.groups()+"window_start", s.selects(r)
-	sql := "SELECT " + by + ", arraySum(mapValues(maxMap(hits))) AS n FROM " + s.stateTable() + " WHERE " + where + " GROUP BY " + by
+	sql := "SELECT " + by + ", arraySum(mapValues(maxMap(hits))) AS _n FROM " + s.stateTable() + " WHERE " + where + " GROUP BY " + by
 	if a := s.archive(r); a != "" {
-		sql = "SELECT " + by + ", max(n) AS n FROM (" + sql +
-			" UNION ALL SELECT " + by + ", toUInt64(max(hits)) AS n FROM " + a + " WHERE " + where + " GROUP BY " + by + ") GROUP BY " + by
+		sql = "SELECT " + by + ", max(_n) AS _n FROM (" + sql +
+			" UNION ALL SELECT " + by + ", toUInt64(max(hits)) AS _n FROM " + a + " WHERE " + where + " GROUP BY " + by + ") GROUP BY " + by
 	}
 	return sql
 }
 
-// states returns a query for the states of measure m, as st, with their group and
+// states returns a query for the states of measure m, as _st, with their group and
 // window_start.
 func (s *Sink) states(r *window.Range, m int) (sql string, ms *measure, err error) {
 	for i := range s.layout.measures {
@@ -79,9 +80,9 @@ func (s *Sink) states(r *window.Range, m int) (sql string, ms *measure, err erro
 		return "", nil, fmt.Errorf("clickhouse: job %s: measure %d has no state", s.layout.Spec.Job, m)
 	}
 	by, where := s.layout.groups()+"window_start, ", s.selects(r)
-	sql = "SELECT " + by + ms.Stored() + " AS st FROM " + s.stateTable() + " WHERE " + where
+	sql = "SELECT " + by + ms.Stored() + " AS _st FROM " + s.stateTable() + " WHERE " + where
 	if a := s.archive(r); a != "" {
-		sql += " UNION ALL SELECT " + by + ms.State() + " AS st FROM " + a + " WHERE " + where
+		sql += " UNION ALL SELECT " + by + ms.State() + " AS _st FROM " + a + " WHERE " + where
 	}
 	return sql, ms, nil
 }
@@ -97,7 +98,7 @@ func (s *Sink) merging(r *window.Range, m int) (sql string, ms *measure, err err
 
 // Total returns the number of events counted in the range.
 func (s *Sink) Total(ctx context.Context, r *window.Range) (total uint64, err error) {
-	sql := "SELECT sum(n) FROM (" + s.counts(r) + ")"
+	sql := "SELECT sum(_n) FROM (" + s.counts(r) + ")"
 	err = s.asked(r).question(ctx, "read the hits of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		var n uint64 // of one shard
 		err := scan(&n)
@@ -110,7 +111,7 @@ func (s *Sink) Total(ctx context.Context, r *window.Range) (total uint64, err er
 // Totals yields the number of events of each window in the range that has any. The
 // order is arbitrary.
 func (s *Sink) Totals(ctx context.Context, r *window.Range, yield func(start event.Time, total uint64)) error {
-	sql := "SELECT toInt64(toUnixTimestamp(window_start)), sum(n) FROM (" + s.counts(r) + ") GROUP BY window_start"
+	sql := "SELECT toInt64(toUnixTimestamp(window_start)), sum(_n) FROM (" + s.counts(r) + ") GROUP BY window_start"
 	totals := map[int64]uint64{}
 	err := s.asked(r).question(ctx, "read the hits of "+s.layout.Spec.Job, sql, counting(totals))
 	if err != nil {
@@ -138,7 +139,7 @@ func (s *Sink) Rows(ctx context.Context, r *window.Range, m int, into *window.Ta
 		if err := s.whole(ctx, r, ms); err != nil {
 			return err
 		}
-		what, value, from = "measure "+ms.Name, ms.Bytes(ms.Merge("st")), "("+rows+")"
+		what, value, from = "measure "+ms.Name, ms.Bytes(ms.Merge("_st")), "("+rows+")"
 	}
 	sql := "SELECT " + columns.String() + "toInt64(toUnixTimestamp(window_start)), " + value + " FROM " + from +
 		" GROUP BY " + s.layout.groups() + "window_start"
@@ -185,10 +186,10 @@ func (s *Sink) whole(ctx context.Context, r *window.Range, m *measure) error {
 	}
 	by, where := s.layout.groups()+"window_start", " WHERE "+s.selects(r)
 	sql := "SELECT uniqExact(window_start), toInt64(toUnixTimestamp(max(window_start))) FROM (" +
-		"SELECT " + by + ", max(had) AS known, max(has) AS held FROM (" +
-		"SELECT " + by + ", " + v.had(m, "") + " AS had, " + v.has(m, "") + " AS has FROM " + a + where +
-		" UNION ALL SELECT " + by + ", 0 AS had, " + present + " AS has FROM " + s.stateTable() + where +
-		") GROUP BY " + by + ") WHERE known > 0 AND held = 0"
+		"SELECT " + by + ", max(_had) AS _known, max(_has) AS _held FROM (" +
+		"SELECT " + by + ", " + v.had(m, "") + " AS _had, " + v.has(m, "") + " AS _has FROM " + a + where +
+		" UNION ALL SELECT " + by + ", 0 AS _had, " + present + " AS _has FROM " + s.stateTable() + where +
+		") GROUP BY " + by + ") WHERE _known > 0 AND _held = 0"
 	var gone uint64
 	var last int64
 	what := "read measure " + m.Name + " of " + s.layout.Spec.Job
@@ -216,7 +217,7 @@ func (s *Sink) State(ctx context.Context, r *window.Range, m int) (state []byte,
 	if err := s.whole(ctx, r, ms); err != nil {
 		return nil, err
 	}
-	sql := "SELECT count(), " + ms.Bytes(ms.Merge("st")) + " FROM (" + rows + ")"
+	sql := "SELECT count(), " + ms.Bytes(ms.Merge("_st")) + " FROM (" + rows + ")"
 	var all [][]byte // by shard
 	err = s.asked(r).question(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		var n uint64
@@ -245,7 +246,7 @@ func (s *Sink) States(ctx context.Context, r *window.Range, m int, yield func(st
 	if err := s.whole(ctx, r, ms); err != nil {
 		return err
 	}
-	sql := "SELECT toInt64(toUnixTimestamp(window_start)), " + ms.Bytes(ms.Merge("st")) + " FROM (" + rows + ") GROUP BY window_start"
+	sql := "SELECT toInt64(toUnixTimestamp(window_start)), " + ms.Bytes(ms.Merge("_st")) + " FROM (" + rows + ") GROUP BY window_start"
 	on := s.asked(r)
 	all := map[int64][][]byte{} // by shard; a single one's are yielded as they come
 	err = on.question(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
@@ -344,7 +345,7 @@ func (s *Sink) Windows(ctx context.Context, r *window.Range, limit int, yield fu
 	for _, c := range s.layout.by {
 		fmt.Fprintf(&columns, "toString(%s), ", quote(c.name))
 	}
-	sql := fmt.Sprintf("SELECT DISTINCT %stoInt64(toUnixTimestamp(window_start)) AS w FROM %s WHERE %s ORDER BY w LIMIT %d",
+	sql := fmt.Sprintf("SELECT DISTINCT %stoInt64(toUnixTimestamp(window_start)) AS _w FROM %s WHERE %s ORDER BY _w LIMIT %d",
 		columns.String(), s.stateTable(), s.selects(r), limit)
 	type row struct {
 		start int64
