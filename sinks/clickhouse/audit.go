@@ -334,11 +334,11 @@ func (k comparison) Number(m *measure) string {
 }
 
 func (k comparison) StateNumber(m *measure) string {
-	return k.unless(m, true, m.raw, "maxIf(_n."+m.Rolled()+", _n.finished)", k.expired(m))
+	return k.unless(m, true, m.raw, "maxIf(_n."+m.Rolled()+", _n._finished)", k.expired(m))
 }
 
 func (k comparison) HeldNumber(m *measure) string {
-	return k.unless(m, m.raw, true, "maxIf(_n."+m.Rolled()+", NOT _n.finished)", k.expired(m))
+	return k.unless(m, m.raw, true, "maxIf(_n."+m.Rolled()+", NOT _n._finished)", k.expired(m))
 }
 
 // expired is what is compared in place of a number whose states may have expired.
@@ -357,10 +357,10 @@ func (k comparison) unless(m *measure, own, source bool, number, other string) s
 	}
 	var kept []string
 	if keep := k.levels[k.at].keepStates; own && keep > 0 {
-		kept = append(kept, "max(_n.made) > "+k.since(keep))
+		kept = append(kept, "max(_n._made) > "+k.since(keep))
 	}
 	if source && !k.First() && k.levels[k.at-1].keepStates > 0 {
-		kept = append(kept, "min(_n.oldest) > "+k.since(k.levels[k.at-1].keepStates))
+		kept = append(kept, "min(_n._oldest) > "+k.since(k.levels[k.at-1].keepStates))
 	}
 	if kept == nil {
 		return number

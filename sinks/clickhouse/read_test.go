@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/audit"
 	"weir/event"
 	"weir/internal/await"
 	"weir/sinks/sinktest"
@@ -74,14 +75,15 @@ func byWindow(t *testing.T, sink *Sink, r *window.Range, want *window.Table) {
 	}
 }
 
-// TestReadNames: no name of a group column or a measure is taken for one that a statement gives.
+// TestReadNames: no name of a group column or a measure is taken for one that a statement that
+// reads, or one of the audit, gives.
 func TestReadNames(t *testing.T) {
 	j := clicks()
 	j.Spec.By = nil
-	for _, name := range []string{"n", "st", "w", "known", "held", "had", "has", "l"} {
+	for _, name := range []string{"n", "st", "w", "known", "held", "had", "has", "rolled", "made", "touched", "kept", "due", "merged", "slot", "oldest", "finished"} {
 		j.Spec.By = append(j.Spec.By, window.Column{Name: name, Path: "page"})
 	}
-	for i, name := range []string{"users", "s", "seen"} {
+	for i, name := range []string{"stamp", "odd", "whole"} {
 		j.Spec.Measures[i].Name = name
 	}
 	sink := install(t, open(t), j)
@@ -90,6 +92,16 @@ func TestReadNames(t *testing.T) {
 	write(t, sink, op.Take())
 	if err := sink.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
+	}
+	if odd := read(t, sink.client, "SELECT * FROM "+sink.client.name("weir_audit")); len(odd) > 0 {
+		t.Error(odd)
+	}
+	a := audit.New(audit.Job{Name: j.Spec.Job, Topic: j.Topic, Chunk: j.Spec.Chunk}, audit.Scope{From: 1})
+	if err := sink.Audit(t.Context(), a, nil); err != nil {
+		t.Error(err)
+	}
+	for f := range a.Findings {
+		t.Errorf("%+v", f)
 	}
 	for group, want := range map[string]struct {
 		hits, ids uint64

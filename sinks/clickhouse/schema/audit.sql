@@ -68,10 +68,10 @@ FROM
     SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, {{$.Ahead "max(_n.touched)"}} AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
-        SELECT arrayJoin(arrayZip(mapKeys(merged), mapValues(merged))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        SELECT arrayJoin(arrayZip(mapKeys(_merged), mapValues(_merged))) AS pair, pair.1 AS slot, pair.2 AS hits, _touched AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
         FROM
         (
-            SELECT maxMap(hits) AS merged, max(flushed_at) AS touched
+            SELECT maxMap(hits) AS _merged, max(flushed_at) AS _touched
             FROM {{.State}}
             GROUP BY {{.Groups}}window_start
         )
@@ -89,15 +89,15 @@ WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - {{$.
 UNION ALL
 
 SELECT
-    {{text .Name}}, {{.Version}}, multiIf(rolled < held, 'rollup', ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, {{.GroupText}}, greatest(rolled, held), least(rolled, held),
+    {{text .Name}}, {{.Version}}, multiIf(_rolled < _held, 'rollup', _ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, {{.GroupText}}, greatest(_rolled, _held), least(_rolled, _held),
     multiIf(
-        rolled < held, concat({{text .Label}}, ' holds fewer events of the window than the rows it is made from: run weir repair'),
-        ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(ahead)),
+        _rolled < _held, concat({{text .Label}}, ' holds fewer events of the window than the rows it is made from: run weir repair'),
+        _ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(_ahead)),
         concat('the rows hold fewer events of the window than ', {{text .Label}}, ', which is made from them: rows are gone'))
 FROM
 (
     {{template "compare.sql" .}}
 )
-WHERE held < rolled AND (whole OR ahead > 0) OR rolled < held AND due
+WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
 {{- end}}
 {{- end}}

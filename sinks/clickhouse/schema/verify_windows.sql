@@ -1,8 +1,8 @@
 {{- /* A rollup and the rows that it is made from, by window and group. If the tables
 are ordered by group, ClickHouse merges the states of one group after another; if not,
 it writes to the disk what would take much memory. */ -}}
-SELECT toInt64(toUnixTimestamp(window_start)), {{.GroupText}}, rolled, held, toUInt8(whole), toUInt8(due), ahead
-{{- if .Measures}}, odd.1, odd.2, odd.3, odd.4{{end}}
+SELECT toInt64(toUnixTimestamp(window_start)), {{.GroupText}}, _rolled, _held, toUInt8(_whole), toUInt8(_due), _ahead
+{{- if .Measures}}, _odd.1, _odd.2, _odd.3, _odd.4{{end}}
 FROM
 (
     {{template "compare.sql" .}}

@@ -2379,10 +2379,10 @@ FROM
     SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
-        SELECT arrayJoin(arrayZip(mapKeys(merged), mapValues(merged))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        SELECT arrayJoin(arrayZip(mapKeys(_merged), mapValues(_merged))) AS pair, pair.1 AS slot, pair.2 AS hits, _touched AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
         FROM
         (
-            SELECT maxMap(hits) AS merged, max(flushed_at) AS touched
+            SELECT maxMap(hits) AS _merged, max(flushed_at) AS _touched
             FROM `weir`.`clicks_state`
             GROUP BY `page`, `country`, window_start
         )
@@ -2399,104 +2399,104 @@ WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - 10 O
 UNION ALL
 
 SELECT
-    'clicks', 1, multiIf(rolled < held, 'rollup', ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(rolled, held), least(rolled, held),
+    'clicks', 1, multiIf(_rolled < _held, 'rollup', _ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(_rolled, _held), least(_rolled, _held),
     multiIf(
-        rolled < held, concat('clicks_1m_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
-        ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(ahead)),
+        _rolled < _held, concat('clicks_1m_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
+        _ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(_ahead)),
         concat('the rows hold fewer events of the window than ', 'clicks_1m_rollup', ', which is made from them: rows are gone'))
 FROM
 (
     SELECT
     `page`, `country`, window_start,
-    toUInt64(sum(_n.rolled)) AS rolled,
-    toUInt64(sum(_n.held)) AS held,
-    max(_n.made) > greatest(now() - 34473600, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'clicks' AND version = 1 AND measure = '')), 'UTC')) AS kept,
-    kept AND max(_n.touched) <= now() - 10 AS whole,
-    if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
-    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) AND window_start >= toDateTime(0, 'UTC') AS due
+    toUInt64(sum(_n._rolled)) AS _rolled,
+    toUInt64(sum(_n._held)) AS _held,
+    max(_n._made) > greatest(now() - 34473600, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'clicks' AND version = 1 AND measure = '')), 'UTC')) AS _kept,
+    _kept AND max(_n._touched) <= now() - 10 AS _whole,
+    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) AND window_start >= toDateTime(0, 'UTC') AS _due
 FROM
 (
-    SELECT `page`, `country`, window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    SELECT `page`, `country`, window_start, toUInt64(max(hits)) AS _rolled, toUInt64(0) AS _held, max(_r.rolled_at) AS _made, toDateTime(0, 'UTC') AS _touched, toUInt64(0) AS _stamp
     FROM `weir`.`clicks_1m_rollup` AS _r
     WHERE 1
     GROUP BY `page`, `country`, window_start
     UNION ALL
-    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))) AS held, toDateTime(0, 'UTC'), max(_s.flushed_at) AS touched, max(_s.flushed_in) AS stamp
+    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))) AS _held, toDateTime(0, 'UTC'), max(_s.flushed_at) AS _touched, max(_s.flushed_in) AS _stamp
     FROM `weir`.`clicks_state` AS _s
     WHERE 1
     GROUP BY `page`, `country`, window_start
 ) AS _n
 GROUP BY `page`, `country`, window_start
 )
-WHERE held < rolled AND (whole OR ahead > 0) OR rolled < held AND due
+WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
 
 UNION ALL
 
 SELECT
-    'clicks', 1, multiIf(rolled < held, 'rollup', ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(rolled, held), least(rolled, held),
+    'clicks', 1, multiIf(_rolled < _held, 'rollup', _ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(_rolled, _held), least(_rolled, _held),
     multiIf(
-        rolled < held, concat('clicks_1h_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
-        ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(ahead)),
+        _rolled < _held, concat('clicks_1h_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
+        _ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(_ahead)),
         concat('the rows hold fewer events of the window than ', 'clicks_1h_rollup', ', which is made from them: rows are gone'))
 FROM
 (
     SELECT
     `page`, `country`, window_start,
-    toUInt64(sum(_n.rolled)) AS rolled,
-    toUInt64(sum(_n.held)) AS held,
-    window_start >= toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1m_rollup', 'clicks_1m_rollup ttl', 'clicks_1h_rollup progress')) AS kept,
-    kept AND max(_n.touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`clicks_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60)) AS whole,
-    if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
-    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) AND window_start >= toDateTime(0, 'UTC') AS due
+    toUInt64(sum(_n._rolled)) AS _rolled,
+    toUInt64(sum(_n._held)) AS _held,
+    window_start >= toDateTime(0, 'UTC') AND max(_n._made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1m_rollup', 'clicks_1m_rollup ttl', 'clicks_1h_rollup progress')) AS _kept,
+    _kept AND max(_n._touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`clicks_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60)) AS _whole,
+    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) AND window_start >= toDateTime(0, 'UTC') AS _due
 FROM
 (
-    SELECT `page`, `country`, window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    SELECT `page`, `country`, window_start, toUInt64(max(hits)) AS _rolled, toUInt64(0) AS _held, max(_r.rolled_at) AS _made, toDateTime(0, 'UTC') AS _touched, toUInt64(0) AS _stamp
     FROM `weir`.`clicks_1h_rollup` AS _r
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC')
     GROUP BY `page`, `country`, window_start
     UNION ALL
-    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits) AS held, toDateTime(0, 'UTC'), max(_s.rolled_at) AS touched, max(_s.rolled_in) AS stamp
+    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits) AS _held, toDateTime(0, 'UTC'), max(_s.rolled_at) AS _touched, max(_s.rolled_in) AS _stamp
     FROM `weir`.`clicks_1m_rollup` AS _s
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC')
     GROUP BY `page`, `country`, window_start
 ) AS _n
 GROUP BY `page`, `country`, window_start
 )
-WHERE held < rolled AND (whole OR ahead > 0) OR rolled < held AND due
+WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
 
 UNION ALL
 
 SELECT
-    'clicks', 1, multiIf(rolled < held, 'rollup', ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(rolled, held), least(rolled, held),
+    'clicks', 1, multiIf(_rolled < _held, 'rollup', _ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(_rolled, _held), least(_rolled, _held),
     multiIf(
-        rolled < held, concat('clicks_1d_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
-        ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(ahead)),
+        _rolled < _held, concat('clicks_1d_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
+        _ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(_ahead)),
         concat('the rows hold fewer events of the window than ', 'clicks_1d_rollup', ', which is made from them: rows are gone'))
 FROM
 (
     SELECT
     `page`, `country`, window_start,
-    toUInt64(sum(_n.rolled)) AS rolled,
-    toUInt64(sum(_n.held)) AS held,
-    window_start >= toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1h_rollup', 'clicks_1h_rollup ttl', 'clicks_1d_rollup progress')) AS kept,
-    kept AND max(_n.touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC') AND rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600)) AS whole,
-    if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
-    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400) AND window_start >= toDateTime(0, 'UTC') AS due
+    toUInt64(sum(_n._rolled)) AS _rolled,
+    toUInt64(sum(_n._held)) AS _held,
+    window_start >= toDateTime(0, 'UTC') AND max(_n._made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1h_rollup', 'clicks_1h_rollup ttl', 'clicks_1d_rollup progress')) AS _kept,
+    _kept AND max(_n._touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC') AND rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600)) AS _whole,
+    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400) AND window_start >= toDateTime(0, 'UTC') AS _due
 FROM
 (
-    SELECT `page`, `country`, window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    SELECT `page`, `country`, window_start, toUInt64(max(hits)) AS _rolled, toUInt64(0) AS _held, max(_r.rolled_at) AS _made, toDateTime(0, 'UTC') AS _touched, toUInt64(0) AS _stamp
     FROM `weir`.`clicks_1d_rollup` AS _r
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC')
     GROUP BY `page`, `country`, window_start
     UNION ALL
-    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') AS _start, 0, max(_s.hits) AS held, toDateTime(0, 'UTC'), max(_s.rolled_at) AS touched, max(_s.rolled_in) AS stamp
+    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') AS _start, 0, max(_s.hits) AS _held, toDateTime(0, 'UTC'), max(_s.rolled_at) AS _touched, max(_s.rolled_in) AS _stamp
     FROM `weir`.`clicks_1h_rollup` AS _s
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC')
     GROUP BY `page`, `country`, window_start
 ) AS _n
 GROUP BY `page`, `country`, window_start
 )
-WHERE held < rolled AND (whole OR ahead > 0) OR rolled < held AND due
+WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
 
 UNION ALL
 
@@ -2515,10 +2515,10 @@ FROM
     SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
-        SELECT arrayJoin(arrayZip(mapKeys(merged), mapValues(merged))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        SELECT arrayJoin(arrayZip(mapKeys(_merged), mapValues(_merged))) AS pair, pair.1 AS slot, pair.2 AS hits, _touched AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
         FROM
         (
-            SELECT maxMap(hits) AS merged, max(flushed_at) AS touched
+            SELECT maxMap(hits) AS _merged, max(flushed_at) AS _touched
             FROM `weir`.`locations_v3_state`
             GROUP BY `cell`, window_start
         )
@@ -2535,70 +2535,70 @@ WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - 10 O
 UNION ALL
 
 SELECT
-    'locations', 3, multiIf(rolled < held, 'rollup', ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, arrayStringConcat([`cell`], ' '), greatest(rolled, held), least(rolled, held),
+    'locations', 3, multiIf(_rolled < _held, 'rollup', _ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, arrayStringConcat([`cell`], ' '), greatest(_rolled, _held), least(_rolled, _held),
     multiIf(
-        rolled < held, concat('locations_v3_1m_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
-        ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(ahead)),
+        _rolled < _held, concat('locations_v3_1m_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
+        _ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(_ahead)),
         concat('the rows hold fewer events of the window than ', 'locations_v3_1m_rollup', ', which is made from them: rows are gone'))
 FROM
 (
     SELECT
     `cell`, window_start,
-    toUInt64(sum(_n.rolled)) AS rolled,
-    toUInt64(sum(_n.held)) AS held,
-    max(_n.made) > greatest(now() - 518400, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'locations' AND version = 3 AND measure = '')), 'UTC')) AS kept,
-    kept AND max(_n.touched) <= now() - 10 AS whole,
-    if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
-    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60) AND window_start >= now() - 2505600 AS due
+    toUInt64(sum(_n._rolled)) AS _rolled,
+    toUInt64(sum(_n._held)) AS _held,
+    max(_n._made) > greatest(now() - 518400, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'locations' AND version = 3 AND measure = '')), 'UTC')) AS _kept,
+    _kept AND max(_n._touched) <= now() - 10 AS _whole,
+    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60) AND window_start >= now() - 2505600 AS _due
 FROM
 (
-    SELECT `cell`, window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    SELECT `cell`, window_start, toUInt64(max(hits)) AS _rolled, toUInt64(0) AS _held, max(_r.rolled_at) AS _made, toDateTime(0, 'UTC') AS _touched, toUInt64(0) AS _stamp
     FROM `weir`.`locations_v3_1m_rollup` AS _r
     WHERE 1
     GROUP BY `cell`, window_start
     UNION ALL
-    SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))) AS held, toDateTime(0, 'UTC'), max(_s.flushed_at) AS touched, max(_s.flushed_in) AS stamp
+    SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))) AS _held, toDateTime(0, 'UTC'), max(_s.flushed_at) AS _touched, max(_s.flushed_in) AS _stamp
     FROM `weir`.`locations_v3_state` AS _s
     WHERE 1
     GROUP BY `cell`, window_start
 ) AS _n
 GROUP BY `cell`, window_start
 )
-WHERE held < rolled AND (whole OR ahead > 0) OR rolled < held AND due
+WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
 
 UNION ALL
 
 SELECT
-    'locations', 3, multiIf(rolled < held, 'rollup', ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, arrayStringConcat([`cell`], ' '), greatest(rolled, held), least(rolled, held),
+    'locations', 3, multiIf(_rolled < _held, 'rollup', _ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, arrayStringConcat([`cell`], ' '), greatest(_rolled, _held), least(_rolled, _held),
     multiIf(
-        rolled < held, concat('locations_v3_1h_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
-        ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(ahead)),
+        _rolled < _held, concat('locations_v3_1h_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
+        _ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(_ahead)),
         concat('the rows hold fewer events of the window than ', 'locations_v3_1h_rollup', ', which is made from them: rows are gone'))
 FROM
 (
     SELECT
     `cell`, window_start,
-    toUInt64(sum(_n.rolled)) AS rolled,
-    toUInt64(sum(_n.held)) AS held,
-    window_start >= now() - 2505600 AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('locations_v3_1m_rollup', 'locations_v3_1m_rollup ttl', 'locations_v3_1h_rollup progress')) AS kept,
-    kept AND max(_n.touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`locations_v3_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60)) AS whole,
-    if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
-    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600) AND window_start >= toDateTime(0, 'UTC') AS due
+    toUInt64(sum(_n._rolled)) AS _rolled,
+    toUInt64(sum(_n._held)) AS _held,
+    window_start >= now() - 2505600 AND max(_n._made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('locations_v3_1m_rollup', 'locations_v3_1m_rollup ttl', 'locations_v3_1h_rollup progress')) AS _kept,
+    _kept AND max(_n._touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`locations_v3_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60)) AS _whole,
+    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600) AND window_start >= toDateTime(0, 'UTC') AS _due
 FROM
 (
-    SELECT `cell`, window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    SELECT `cell`, window_start, toUInt64(max(hits)) AS _rolled, toUInt64(0) AS _held, max(_r.rolled_at) AS _made, toDateTime(0, 'UTC') AS _touched, toUInt64(0) AS _stamp
     FROM `weir`.`locations_v3_1h_rollup` AS _r
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC')
     GROUP BY `cell`, window_start
     UNION ALL
-    SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits) AS held, toDateTime(0, 'UTC'), max(_s.rolled_at) AS touched, max(_s.rolled_in) AS stamp
+    SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits) AS _held, toDateTime(0, 'UTC'), max(_s.rolled_at) AS _touched, max(_s.rolled_in) AS _stamp
     FROM `weir`.`locations_v3_1m_rollup` AS _s
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC')
     GROUP BY `cell`, window_start
 ) AS _n
 GROUP BY `cell`, window_start
 )
-WHERE held < rolled AND (whole OR ahead > 0) OR rolled < held AND due
+WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
 
 UNION ALL
 
@@ -2617,10 +2617,10 @@ FROM
     SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
-        SELECT arrayJoin(arrayZip(mapKeys(merged), mapValues(merged))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        SELECT arrayJoin(arrayZip(mapKeys(_merged), mapValues(_merged))) AS pair, pair.1 AS slot, pair.2 AS hits, _touched AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
         FROM
         (
-            SELECT maxMap(hits) AS merged, max(flushed_at) AS touched
+            SELECT maxMap(hits) AS _merged, max(flushed_at) AS _touched
             FROM `weir`.`total_state`
             GROUP BY window_start
         )
@@ -2637,70 +2637,70 @@ WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - 10 O
 UNION ALL
 
 SELECT
-    'total', 1, multiIf(rolled < held, 'rollup', ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, '', greatest(rolled, held), least(rolled, held),
+    'total', 1, multiIf(_rolled < _held, 'rollup', _ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, '', greatest(_rolled, _held), least(_rolled, _held),
     multiIf(
-        rolled < held, concat('total_5m_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
-        ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(ahead)),
+        _rolled < _held, concat('total_5m_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
+        _ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(_ahead)),
         concat('the rows hold fewer events of the window than ', 'total_5m_rollup', ', which is made from them: rows are gone'))
 FROM
 (
     SELECT
     window_start,
-    toUInt64(sum(_n.rolled)) AS rolled,
-    toUInt64(sum(_n.held)) AS held,
-    max(_n.made) > greatest(now() - 518400, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'total' AND version = 1 AND measure = '')), 'UTC')) AS kept,
-    kept AND max(_n.touched) <= now() - 10 AS whole,
-    if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
-    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300) AND window_start >= toDateTime(0, 'UTC') AS due
+    toUInt64(sum(_n._rolled)) AS _rolled,
+    toUInt64(sum(_n._held)) AS _held,
+    max(_n._made) > greatest(now() - 518400, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'total' AND version = 1 AND measure = '')), 'UTC')) AS _kept,
+    _kept AND max(_n._touched) <= now() - 10 AS _whole,
+    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300) AND window_start >= toDateTime(0, 'UTC') AS _due
 FROM
 (
-    SELECT window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    SELECT window_start, toUInt64(max(hits)) AS _rolled, toUInt64(0) AS _held, max(_r.rolled_at) AS _made, toDateTime(0, 'UTC') AS _touched, toUInt64(0) AS _stamp
     FROM `weir`.`total_5m_rollup` AS _r
     WHERE 1
     GROUP BY window_start
     UNION ALL
-    SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))) AS held, toDateTime(0, 'UTC'), max(_s.flushed_at) AS touched, max(_s.flushed_in) AS stamp
+    SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))) AS _held, toDateTime(0, 'UTC'), max(_s.flushed_at) AS _touched, max(_s.flushed_in) AS _stamp
     FROM `weir`.`total_state` AS _s
     WHERE 1
     GROUP BY window_start
 ) AS _n
 GROUP BY window_start
 )
-WHERE held < rolled AND (whole OR ahead > 0) OR rolled < held AND due
+WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
 
 UNION ALL
 
 SELECT
-    'total', 1, multiIf(rolled < held, 'rollup', ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, '', greatest(rolled, held), least(rolled, held),
+    'total', 1, multiIf(_rolled < _held, 'rollup', _ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, '', greatest(_rolled, _held), least(_rolled, _held),
     multiIf(
-        rolled < held, concat('total_1h_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
-        ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(ahead)),
+        _rolled < _held, concat('total_1h_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
+        _ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(_ahead)),
         concat('the rows hold fewer events of the window than ', 'total_1h_rollup', ', which is made from them: rows are gone'))
 FROM
 (
     SELECT
     window_start,
-    toUInt64(sum(_n.rolled)) AS rolled,
-    toUInt64(sum(_n.held)) AS held,
-    window_start >= toDateTime(0, 'UTC') AND max(_n.made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('total_5m_rollup', 'total_5m_rollup ttl', 'total_1h_rollup progress')) AS kept,
-    kept AND max(_n.touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`total_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300)) AS whole,
-    if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
-    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600) AND window_start >= toDateTime(0, 'UTC') AS due
+    toUInt64(sum(_n._rolled)) AS _rolled,
+    toUInt64(sum(_n._held)) AS _held,
+    window_start >= toDateTime(0, 'UTC') AND max(_n._made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('total_5m_rollup', 'total_5m_rollup ttl', 'total_1h_rollup progress')) AS _kept,
+    _kept AND max(_n._touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`total_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300)) AS _whole,
+    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600) AND window_start >= toDateTime(0, 'UTC') AS _due
 FROM
 (
-    SELECT window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    SELECT window_start, toUInt64(max(hits)) AS _rolled, toUInt64(0) AS _held, max(_r.rolled_at) AS _made, toDateTime(0, 'UTC') AS _touched, toUInt64(0) AS _stamp
     FROM `weir`.`total_1h_rollup` AS _r
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC')
     GROUP BY window_start
     UNION ALL
-    SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits) AS held, toDateTime(0, 'UTC'), max(_s.rolled_at) AS touched, max(_s.rolled_in) AS stamp
+    SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits) AS _held, toDateTime(0, 'UTC'), max(_s.rolled_at) AS _touched, max(_s.rolled_in) AS _stamp
     FROM `weir`.`total_5m_rollup` AS _s
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC')
     GROUP BY window_start
 ) AS _n
 GROUP BY window_start
 )
-WHERE held < rolled AND (whole OR ahead > 0) OR rolled < held AND due;
+WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due;
 
 -- weir_jobs
 INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES
