@@ -69,6 +69,7 @@ type boardHealth struct {
 	Trouble    []string          `json:"trouble"`
 	Lag        int64             `json:"lag"`
 	Records    map[string]uint64 `json:"records"`
+	Events     map[string]uint64 `json:"events"` // of records that are arrays of events
 	LastFlush  *time.Time        `json:"last_flush"`
 	Partitions []struct {
 		Partition int32 `json:"partition"`
@@ -90,11 +91,19 @@ type boardTop struct {
 	Of int `json:"of"`
 }
 
-// A sampled is how many records a job had decided at a time.
+// outcomes returns how many events had which outcome. An event is a record, or an element of one.
+func (h *boardHealth) outcomes() map[string]uint64 {
+	if h.Events != nil {
+		return h.Events
+	}
+	return h.Records
+}
+
+// A sampled is how many events a job had decided at a time.
 type sampled struct {
-	at      time.Time
-	records uint64
-	rate    float64 // events per second since the one before; -1: not known
+	at     time.Time
+	events uint64
+	rate   float64 // events per second since the one before; -1: not known
 }
 
 const (
@@ -228,17 +237,17 @@ func (b *board) take(a answer) {
 	b.shown = min(b.shown, max(0, len(b.jobs)-1))
 	for _, j := range b.jobs {
 		s := sampled{at: a.health.Now, rate: -1}
-		for _, n := range j.health.Records {
-			s.records += n
+		for _, n := range j.health.outcomes() {
+			s.events += n
 		}
 		all := b.samples[j.Job]
 		if n := len(all); n > 0 && s.at.After(all[n-1].at) {
 			before := all[n-1]
 			passed := s.at.Sub(before.at).Seconds()
-			if s.records >= before.records {
-				s.rate = float64(s.records-before.records) / passed
+			if s.events >= before.events {
+				s.rate = float64(s.events-before.events) / passed
 			} else { // the process is another one
-				s.rate = float64(s.records) / passed
+				s.rate = float64(s.events) / passed
 			}
 			// The seconds without an answer.
 			for gap := before.at.Add(time.Second); s.at.Sub(gap) > 1500*time.Millisecond; gap = gap.Add(time.Second) {

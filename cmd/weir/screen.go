@@ -161,7 +161,7 @@ func (s screen) facts(b *board, j *boardJob, now time.Time) []string {
 	}
 	dead := uint64(0)
 	for _, o := range []window.Outcome{window.Late, window.Future, window.Malformed} {
-		dead += j.health.Records[o.String()]
+		dead += j.health.outcomes()[o.String()]
 	}
 	return []string{
 		"events/s " + s.style(bold, rate), "lag " + s.style(bold, count(float64(j.health.Lag))),

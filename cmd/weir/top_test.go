@@ -247,6 +247,22 @@ func TestOtherClock(t *testing.T) {
 	}
 }
 
+// TestEventsOfArrays: where records are arrays of events, the board counts events.
+func TestEventsOfArrays(t *testing.T) {
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	b := newBoard("http://weir", "", "")
+	for i := range uint64(2) {
+		a := answer{taken: at, jobs: []boardJob{{Job: "clicks", health: boardHealth{
+			Records: map[string]uint64{"counted": 10 * i}, Events: map[string]uint64{"counted": 400 * i, "malformed": 20 * i},
+		}}}}
+		a.health.Now = at.Add(time.Duration(i) * time.Second)
+		b.take(a)
+	}
+	if text := (screen{width: 200}).plain(b, at.Add(time.Second)); !strings.Contains(text, "events/s 420 ") || !strings.Contains(text, "dead letters 20 ") {
+		t.Error(text)
+	}
+}
+
 // TestShort: short numbers take at most six.
 func TestShort(t *testing.T) {
 	for f, want := range map[float64]string{0: "0", 10.1: "10", 999.4: "999", 999.6: "1k", 1234: "1.23k", 56789: "56.8k", 999_499: "999k", 999_999: "1M", 802_222: "802k", 98_765_432: "98.8M", 1e30: "many"} {

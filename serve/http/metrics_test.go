@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"weir/event"
 	"weir/jobs"
@@ -25,6 +26,31 @@ func TestLagSeconds(t *testing.T) {
 	} {
 		if got := lag(c.p); got < c.want.Seconds() || got > c.want.Seconds()*1.9 {
 			t.Errorf("%+v: %v s, want about %s", c.p, got, c.want)
+		}
+	}
+}
+
+// TestDeadLettersOfEvents: where records are arrays of events, an event that reaches no count is a dead
+// letter also if another event of its record counts.
+func TestDeadLettersOfEvents(t *testing.T) {
+	records := map[string]uint64{"counted": 200, "malformed": 1}
+	for want, events := range map[float64]map[string]uint64{1: nil, 400: {"counted": 200, "malformed": 400}} {
+		ch := make(chan prometheus.Metric, 1000)
+		scrape(ch).job(&jobs.Status{Job: "clicks", Topic: "clicks", Records: records, Events: events})
+		close(ch)
+		total := 0.0
+		for m := range ch {
+			if m.Desc() != deadLetters {
+				continue
+			}
+			var value dto.Metric
+			if err := m.Write(&value); err != nil {
+				t.Fatal(err)
+			}
+			total += value.GetCounter().GetValue()
+		}
+		if total != want {
+			t.Errorf("%v dead letters, want %v", total, want)
 		}
 	}
 }

@@ -574,7 +574,7 @@ export class Worker extends Tile {
 
   show(answer) {
     const { pid, recovery } = answer.worker;
-    const at = Date.parse(answer.now), records = answer.jobs.reduce((sum, j) => sum + Object.values(j.records ?? {}).reduce((a, b) => a + b, 0), 0);
+    const at = Date.parse(answer.now), records = answer.jobs.reduce((sum, j) => sum + Object.values(j.events ?? j.records ?? {}).reduce((a, b) => a + b, 0), 0);
     const before = this.samples.at(-1);
     if (before) {
       for (let gap = before.at + 1000; at - gap > 1500; gap += 1000) this.samples.push({ at: gap, rate: 0, gap: true });
@@ -628,7 +628,7 @@ export class Health extends Tile {
       h("dl", { class: "facts" },
         fact("lag", number(j.lag) + " records"), fact("last flush", j.last_flush ? ago(j.last_flush, answer.now) + " ago" : "none yet"), fact("it took", j.last_flush ? Math.round(j.last_flush_took_s * 1000) + " ms" : "–"),
         fact("complete until", when(j.complete_until, true)),
-        Object.entries(j.records ?? {}).filter(([k, n]) => n || k === "counted").sort((a, b) => b[1] - a[1]).map(([k, n]) => fact(k, number(n)))),
+        Object.entries(j.events ?? j.records ?? {}).filter(([k, n]) => n || k === "counted").sort((a, b) => b[1] - a[1]).map(([k, n]) => fact(k, number(n)))),
       h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Partitions of " + j.job }, h("table", null,
         h("thead", null, h("tr", null, ["Partition", "Lag", "Watermark", "Open chunk", "Durable"].map((t, i) => h("th", { scope: "col", class: i ? "n" : null }, t)))),
         h("tbody", null, j.partitions.map((p) => h("tr", null, h("th", { scope: "row" }, p.partition), h("td", { class: "n" }, number(p.lag)),
