@@ -117,19 +117,21 @@ func (s *Stamping) Passes(now uint64) bool {
 // starts has an empty one, and makes some windows once more.
 type Made struct {
 	in    map[int64]uint64
-	falls int // of Current
+	falls int    // of Current
+	done  uint64 // of the level, as it was read last
 }
 
 // Len returns the number of windows.
 func (m *Made) Len() int { return len(m.in) }
 
 // Trust forgets everything if the current round has fallen since: rounds of before
-// mean nothing any more.
-func (m *Made) Trust(c Current) {
-	if c.Falls != m.falls {
-		m.falls = c.Falls
+// mean nothing any more. It does so too if done, the round up to which the level is done, has
+// fallen since: the level is made anew then, because its table was dropped.
+func (m *Made) Trust(c Current, done uint64) {
+	if c.Falls != m.falls || done < m.done {
 		clear(m.in)
 	}
+	m.falls, m.done = c.Falls, done
 }
 
 // Prune forgets what is not needed once the level is done up to a round. A window with a

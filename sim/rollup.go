@@ -143,7 +143,7 @@ func (r *rolling) roll(past bool) error {
 		}
 		opened, done, made := r.p.read(s), k.done[level], &r.p.made[level]
 		if s.mistake != MadeTrusted {
-			made.Trust(r.p.current)
+			made.Trust(r.p.current, done)
 		}
 		c := rounds.Choice{
 			Length: s.length(), Done: done, Past: past, Whole: past || s.rolls.IntN(s.wholeEvery) == 0, Again: s.rolls.IntN(16) == 0,

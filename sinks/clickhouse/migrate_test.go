@@ -284,36 +284,49 @@ func TestRollupBesideMeasure(t *testing.T) {
 }
 
 // TestRollupDropped: a rollup whose table was dropped is made from what the shorter one still holds, as a new one is,
-// also where there are no state rows any more.
+// also where there are no state rows any more, and also by a process that had made its windows before.
 func TestRollupDropped(t *testing.T) {
+	for _, how := range []string{"a new process", "the process goes on"} {
+		t.Run(how, func(t *testing.T) { rollupDropped(t, how == "a new process") })
+	}
+}
+
+func rollupDropped(t *testing.T, restart bool) {
 	c := open(t)
 	j := actives()
 	s := unaudited(t, c, j)
 	op := operator(t, j.Spec, 0)
-	roll := func(want string) {
+	roll := func(want ...string) {
 		t.Helper()
 		write(t, s, op.Take())
 		if err := s.Rollup(t.Context(), true, 0); err != nil {
 			t.Fatal(err)
 		}
-		if got := one(t, c, "SELECT hits, active FROM "+c.name("clicks_1h")); got != want {
+		if got := read(t, c, "SELECT hits, active FROM "+c.name("clicks_1h")+" ORDER BY window_start"); !slices.Equal(got, want) {
 			t.Errorf("the view has %s, want %s", got, want)
 		}
 	}
-	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon, "/", 2, "b"))
+	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"))
+	roll("(1,1)")
+	observe(t, op, 0, 1, noon, click(noon, "/", 2, "b"))
 	roll("(2,2)")
 	run(t, c, "DROP TABLE "+c.name("clicks_1h_rollup")+" SYNC")
 	run(t, c, "TRUNCATE TABLE "+c.name("clicks_state"))
 	if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	if s, err = c.Job(t.Context(), j); err != nil {
-		t.Fatal(err)
+	if restart {
+		var err error
+		if s, err = c.Job(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+		roll("(2,2)")
 	}
-	roll("(2,2)")
-	observe(t, op, 0, 2, noon, click(noon+60_000, "/", 1, "c"))
-	roll("(3,2)")
+	const later = noon + 3_600_000
+	observe(t, op, 0, 2, later, click(later, "/", 1, "c"))
+	roll("(2,2)", "(1,1)")
+	observe(t, op, 0, 3, later, click(noon+60_000, "/", 1, "d"))
+	roll("(3,2)", "(1,1)")
 }
 
 // TestMigrateRounds: tables from before there were rounds get the columns, their rows are

@@ -126,7 +126,7 @@ func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, water
 		return err
 	}
 	read, _ := s.rounds.last()
-	m.made.Trust(read)
+	m.made.Trust(read, at.done)
 	m.complete = max(m.complete, at.complete) // another process may have made it
 	from, sweep := s.sweep(i, now, at.opened)
 	passes := d.v.passes(m.complete, watermark)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -282,6 +283,59 @@ func TestShardsAway(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestShardsRollupDropped: a rollup whose table was dropped on one shard, whichever it is, is made anew there from
+// the rows of that shard: no window is missing in what the view counts.
+func TestShardsRollupDropped(t *testing.T) {
+	for i := range 2 {
+		c, _, _ := openShards(t, 2)
+		j := actives()
+		s := unaudited(t, c, j)
+		op := operator(t, j.Spec, 0)
+		next := int64(0)
+		roll := func(hour int64) {
+			t.Helper()
+			at := noon + hour*3_600_000
+			for range 20 {
+				observe(t, op, 0, next, event.Time(at), click(at, fmt.Sprint("/p/", next%20), int(next), fmt.Sprint(next)))
+				next++
+			}
+			write(t, s, op.Take())
+			if err := s.Rollup(t.Context(), true, 0); err != nil {
+				t.Fatal(err)
+			}
+			if got := added(t, c, "SELECT sum(hits) FROM "+c.name("clicks_1h")); got != uint64(next) {
+				t.Errorf("shard %d: the views count %d, want %d", i, got, next)
+			}
+		}
+		roll(0)
+		roll(1)
+		on := shards{c.shards[i]}
+		for _, sql := range []string{"DROP TABLE " + c.name("clicks_1h_rollup") + " SYNC", "TRUNCATE TABLE " + c.name("clicks_state")} {
+			if err := c.execOn(t.Context(), on, sql, sql, queryTimeout); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
+			t.Fatal(err)
+		}
+		roll(2)
+		roll(3)
+	}
+}
+
+// added returns the sum of a number of each shard.
+func added(t *testing.T, c *Client, sql string) (sum uint64) {
+	t.Helper()
+	for _, n := range read(t, c, sql) {
+		of, err := strconv.ParseUint(strings.Trim(n, "()"), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += of
+	}
+	return sum
 }
 
 // TestShardsRefused: shards that are not those with which the database was made are refused,
