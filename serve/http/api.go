@@ -70,10 +70,21 @@ func (s *Server) api(path string) http.Handler {
 		if err != nil {
 			answer, code = failure{err.Error()}, statusOf(err)
 		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(code)
-		_ = json.NewEncoder(w).Encode(answer) // an error means that the client has disconnected
+		send(w, code, answer)
 	})
+}
+
+// send sends an answer as JSON. What JSON cannot have, such as a time after the year 9999, is a fault
+// of weir: the client gets an error, and not an empty answer.
+func send(w http.ResponseWriter, code int, answer any) {
+	text, err := json.Marshal(answer)
+	if err != nil {
+		code = http.StatusInternalServerError
+		text, _ = json.Marshal(failure{err.Error()})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(append(text, '\n')) // an error means that the client has disconnected
 }
 
 // parametersOf reads the parameters of a request. It is an error if one of them cannot be

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"strings"
@@ -90,4 +91,22 @@ func TestAwayIsNotDear(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNoJSON: an answer that JSON cannot have, such as a time after the year 9999, is an error, and not
+// an answer without a word. So it is in a stream.
+func TestNoJSON(t *testing.T) {
+	e, _ := newEndpoints(t)
+	s := &Server{Windows: e.http.Windows, Dead: func(context.Context, string, int) ([]DeadLetter, error) {
+		return []DeadLetter{{Job: "clicks", At: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}}, nil
+	}}
+	res := ask(t, s.Handler(), "GET", "/api/v1/dead-letters", "")
+	var failed failure
+	if err := json.NewDecoder(res.Body).Decode(&failed); err != nil || res.StatusCode != 500 || !strings.Contains(failed.Error, "year") {
+		t.Errorf("%d, %+v, %v", res.StatusCode, failed, err)
+	}
+	payload, lacks := s.hub.ask(t.Context(), question{"dead-letters", nil})
+	if text := string(payload); lacks || !strings.HasPrefix(text, `{"status":500,"error":"`) {
+		t.Errorf("in a stream: %s, lacks %t", text, lacks)
+	}
 }

@@ -2,7 +2,6 @@ package http
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -52,9 +51,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) {
 			status = http.StatusBadGateway // ClickHouse did not answer
 		}
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(reply) // an error means that the client has disconnected
+	send(w, status, reply)
 }
 
 // parameters refuses unknown and repeated parameters: without them the answer would

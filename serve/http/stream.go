@@ -439,7 +439,7 @@ func (h *hub) ask(ctx context.Context, q question) (payload []byte, lacks bool) 
 	lacks = data.Status == http.StatusBadGateway || may && partial.lacks()
 	text, err := json.Marshal(data) // without line breaks
 	if err != nil {
-		text, _ = json.Marshal(eventData{Status: http.StatusBadGateway, Error: err.Error()})
+		text, _ = json.Marshal(eventData{Status: http.StatusInternalServerError, Error: err.Error()}) // as send
 	}
 	return text, lacks
 }

@@ -22,7 +22,7 @@ func (s *Sink) DeadLetters(ctx context.Context, n int) (all []window.DeadLetter,
 		if err := scan(&d.Epoch, &d.Partition, &d.Offset, &outcome, &d.Reason, &at, &payload, &size); err != nil {
 			return err
 		}
-		d.Time, d.Payload, d.Size = event.Time(at), []byte(payload), int(size)
+		d.Time, d.Payload, d.Size = storable(event.Time(at)), []byte(payload), int(size)
 		for f := range window.Outcomes {
 			if f.String() == outcome {
 				d.Outcome = f
@@ -32,4 +32,11 @@ func (s *Sink) DeadLetters(ctx context.Context, n int) (all []window.DeadLetter,
 		return nil
 	})
 	return all, err
+}
+
+// storable returns the nearest time that a DateTime64 has, of the years 1900 to 2299. The time of a record may
+// be any int64, and ClickHouse shows one beyond as some time within; JSON has none after the year 9999.
+func storable(t event.Time) event.Time {
+	const first, last = -2_208_988_800_000, 10_413_791_999_999
+	return min(max(t, first), last)
 }

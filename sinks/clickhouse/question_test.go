@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -166,4 +167,38 @@ func TestDeadLetters(t *testing.T) {
 			t.Errorf("%+v, want %+v", d, want)
 		}
 	}
+}
+
+// TestDeadLettersOfAnyTime: the time of a record may be any int64. Where a DateTime64 has it not, SQL and
+// DeadLetters have the first or the last one that it has, also of a row that has another.
+func TestDeadLettersOfAnyTime(t *testing.T) {
+	c := open(t)
+	s := unasked(t, c, actives())
+	op := operator(t, s.layout.Spec, 0)
+	want := map[int64]string{0: "1900-01-01 00:00:00.000", 1: "1900-01-01 00:00:00.000", 2: "1969-12-31 23:59:59.999", 3: "2299-12-31 23:59:59.999", 4: "2299-12-31 23:59:59.999"}
+	for i, at := range []event.Time{math.MinInt64, -2_208_988_800_001, -1, 10_413_792_000_000, math.MaxInt64} {
+		observe(t, op, 0, int64(i), at, "{}")
+	}
+	write(t, s, op.Take())
+	check := func() {
+		t.Helper()
+		got, err := s.DeadLetters(t.Context(), 10)
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%d dead letters, %v", len(got), err)
+		}
+		for _, d := range got {
+			if at := time.UnixMilli(int64(d.Time)).UTC().Format("2006-01-02 15:04:05.000"); at != want[d.Offset] {
+				t.Errorf("offset %d: %s, want %s", d.Offset, at, want[d.Offset])
+			}
+		}
+	}
+	check()
+	rows := read(t, c, "SELECT offset, toString(record_time) FROM "+c.name("weir_dead_letters")+" ORDER BY offset")
+	for i, row := range rows {
+		if to := fmt.Sprintf("(%d,'%s')", i, want[int64(i)]); row != to {
+			t.Errorf("SQL has %s, want %s", row, to)
+		}
+	}
+	run(t, c, "ALTER TABLE "+c.name("weir_dead_letters")+" UPDATE record_time = reinterpret(toInt64(9223372036854775807), 'DateTime64(3)') WHERE offset = 4 SETTINGS mutations_sync = 2")
+	check()
 }

@@ -250,7 +250,7 @@ func (b *block) addDead(j *Job, d *window.DeadLetter) {
 	put(func(dst []byte) []byte { return appendString(dst, j.Topic) })
 	put(func(dst []byte) []byte { return appendString(dst, d.Outcome.String()) })
 	put(func(dst []byte) []byte { return appendString(dst, d.Reason) })
-	put(func(dst []byte) []byte { return append64(dst, uint64(d.Time)) })
+	put(func(dst []byte) []byte { return append64(dst, uint64(storable(d.Time))) })
 	put(func(dst []byte) []byte { return appendString(dst, d.Payload) })
 	put(func(dst []byte) []byte { return append64(dst, uint64(d.Size)) })
 	b.rows++
