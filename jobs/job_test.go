@@ -630,14 +630,39 @@ func (fatalError) Fatal() bool { return true }
 func TestFatal(t *testing.T) {
 	sink := newSink(spec())
 	want := fatalError{errors.New("no such column")}
-	sink.fault = afterFirst(func() error { return want })
+	tries := 0
+	sink.fault = afterFirst(func() error {
+		tries++
+		return fmt.Errorf("try %d: %w", tries, want)
+	})
 	src := &fakeSource{log: newLog(2, 5000), committed: map[int32]int64{}}
 	err := runJob(t, t.Context(), Config{Source: src, Sink: sink, HandOver: 100 * time.Millisecond})
 	if !errors.Is(err, want) {
 		t.Fatalf("got %v, want the sink's error", err)
 	}
-	if n := strings.Count(err.Error(), want.Error()); n != 1 { // the last flush fails in the same way
-		t.Errorf("the error says it %d times: %v", n, err)
+	if n := strings.Count(err.Error(), want.Error()); n != 1 || tries != 2 { // the last flush fails too
+		t.Errorf("the error says it %d times after %d tries: %v", n, tries, err)
+	}
+}
+
+// unreadable is a sink whose ledger cannot be read.
+type unreadable struct {
+	*mergeSink
+	err error
+}
+
+func (s unreadable) Known(context.Context) (map[int32]window.Known, error) { return nil, s.err }
+
+// TestFatalAtStart: an error of the ledger that will not go away by itself ends the job, and names it.
+func TestFatalAtStart(t *testing.T) {
+	want := fatalError{errors.New("no such table")}
+	opens := newSink(spec())
+	opens.fault = func() error { return want }
+	for text, sink := range map[string]Sink{"reading the ledger": unreadable{newSink(spec()), want}, "opening the ledger": opens} {
+		src := &fakeSource{log: newLog(2, 5000), committed: map[int32]int64{}}
+		if err := runJob(t, t.Context(), Config{Source: src, Sink: sink}); err == nil || err.Error() != "job "+spec().Job+": "+text+": no such table" {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"weir/flow"
@@ -106,8 +107,8 @@ func (j *Job) write(ctx context.Context, c *window.Changes) error {
 	return j.cfg.Sink.Write(ctx, c)
 }
 
-// settle handles the answer of the write in flight. It returns only fatal errors; after
-// other errors, flow writes again.
+// settle handles the answer of the write in flight. It returns only fatal errors, and each time
+// the first of them; after other errors, flow writes again.
 func (r *run) settle(answer error) error {
 	status, tries := &r.job.status, r.job.flushes
 	if r.phase == flow.Claiming {
@@ -128,13 +129,25 @@ func (r *run) settle(answer error) error {
 	case fatal(answer):
 		status.flushed(took, nil, answer)
 		r.flow.Answered(r.now(), flow.Fatal)
-		return answer
+		return r.refuse(answer)
 	default:
 		status.flushed(took, nil, answer)
 		tries.Failed(answer)
 		r.flow.Answered(r.now(), flow.Unknown)
 		return nil
 	}
+}
+
+// refuse notes a fatal error of a write. It returns the first one with the job's name.
+func (r *run) refuse(answer error) error {
+	if r.refusal == nil {
+		what := "flush"
+		if r.phase == flow.Claiming {
+			what = "opening the ledger"
+		}
+		r.refusal = fmt.Errorf("job %s: %s: %w", r.job.cfg.Spec.Job, what, answer)
+	}
+	return r.refusal
 }
 
 // commitTimeout bounds how long a commit may delay the run, and with it live
@@ -156,15 +169,15 @@ func (r *run) commit(positions []window.Position) {
 	err := r.gen.Commit(ctx, next)
 	r.flow.Committed(r.now(), err == nil)
 	if err == nil {
-		r.refused = false
+		r.commitFailed = false
 		r.job.commits.Worked()
 		return
 	}
 	r.job.status.commitFailures.Add(1)
-	if r.refused {
+	if r.commitFailed {
 		// A single failure is normal: a group that rebalances refuses commits for a
 		// moment, and the ledger has the positions.
 		r.job.commits.Failed(err)
 	}
-	r.refused = true
+	r.commitFailed = true
 }

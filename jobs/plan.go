@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"weir/internal/backoff"
@@ -18,7 +19,7 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 		return j.cfg.Sink.Known(ctx)
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("job %s: reading the ledger: %w", j.cfg.Spec.Job, err)
 	}
 	var plans []window.Plan
 	for _, a := range gen.Partitions() {
@@ -33,7 +34,7 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 			// So the ends are read again after the ledger.
 			spans, err := j.cfg.Source.Spans(ctx)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("job %s: where the log ends: %w", j.cfg.Spec.Job, err)
 			}
 			a.LogEnd = max(a.LogEnd, spans[a.Partition].Next)
 		}

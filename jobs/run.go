@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,7 +55,8 @@ type run struct {
 	reads chan func(*run) // live reads, served between two turns of the loop
 	ended chan struct{}   // closed when live reads are not served any more
 
-	refused bool // the last commit failed
+	refusal      error // of the first write that the sink refuses for good; nil: none
+	commitFailed bool  // the last commit failed
 }
 
 // newRun plans the generation's partitions and makes the workers that read them.
@@ -130,7 +130,7 @@ func (r *run) unclaimed(why error) error {
 	if r.sent != nil {
 		r.cancel()
 		if answer := <-r.answer; fatal(answer) {
-			return answer
+			return r.refuse(answer)
 		}
 	}
 	r.flow.Leave(r.now(), 0)
@@ -224,7 +224,7 @@ func (r *run) read(ctx context.Context) (done, reassigned bool, err error) {
 			return false, false, nil
 		case answer := <-r.answer:
 			if err := r.settle(answer); err != nil {
-				return false, false, fmt.Errorf("job %s: flush: %w", r.job.cfg.Spec.Job, err)
+				return false, false, err
 			}
 			look = true
 		case live := <-r.reads:
@@ -266,11 +266,11 @@ func (r *run) drain(ctx context.Context, within time.Duration, cause error) erro
 		}
 		select {
 		case answer := <-r.answer:
-			if err := r.settle(answer); err != nil {
-				err = fmt.Errorf("job %s: flush: %w", r.job.cfg.Spec.Job, err)
-				if cause != nil && cause.Error() == err.Error() { // the last flush fails for the reason for which the run ended
-					return cause
-				}
+			switch err := r.settle(answer); {
+			case err == nil:
+			case errors.Is(cause, err): // the sink had refused a flush before, which ended the run
+				return cause
+			default:
 				return errors.Join(cause, err)
 			}
 		case live := <-r.reads:
