@@ -33,7 +33,8 @@ type auditor struct {
 	every   time.Duration // between two audits; 0: there are none
 	private bool          // http.k withholds small groups: the result names no group, and no numbers of one
 
-	noted map[string]bool // notes that are in the log already
+	noted map[string]bool            // notes that are in the log already
+	found map[string][]audit.Finding // by job, of the last audit of it that did not fail
 
 	mu     sync.Mutex
 	result httpserver.Audit
@@ -109,24 +110,31 @@ func (a *auditor) keep(result httpserver.Audit) {
 }
 
 func (a *auditor) once(ctx context.Context) {
-	found, ok := a.look(ctx)
-	if ok && len(found) > 0 {
+	found, jobs := a.look(ctx)
+	if jobs > 0 && len(found) > 0 {
 		a.log.Info("audit: something does not add up; looking once more", "mismatches", len(found), "in", cmp.Or(a.pause, secondLook))
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(cmp.Or(a.pause, secondLook)):
 		}
-		found, ok = a.look(ctx)
+		found, jobs = a.look(ctx)
 	}
-	if ok && a.repair(ctx, found) {
-		found, ok = a.look(ctx)
+	if jobs > 0 && a.repair(ctx, found) {
+		found, jobs = a.look(ctx)
 	}
-	if !ok {
+	if jobs == 0 || jobs < len(a.jobs) && len(found) == 0 { // that a part adds up does not say that all does
 		return
+	}
+	a.found = map[string][]audit.Finding{}
+	for _, f := range found {
+		a.found[f.Job] = append(a.found[f.Job], f)
 	}
 	now := time.Now()
 	result := httpserver.Audit{At: now, Due: now.Add(a.every), Mismatches: len(found)}
+	if jobs < len(a.jobs) {
+		result.Due = a.last().Due // that of the others is still due
+	}
 	for _, f := range found[:min(mostLines, len(found))] {
 		m := httpserver.Mismatch{Job: f.Job, What: sentence(f), Do: advice(f, perhapsCompacted)}
 		a.log.Error("audit: something does not add up", "job", m.Job, "what", m.What, "do", m.Do)
@@ -139,23 +147,27 @@ func (a *auditor) once(ctx context.Context) {
 	a.log.Info("audit done", "mismatches", len(found))
 }
 
-// look audits every job once. ok is false if that failed.
-func (a *auditor) look(ctx context.Context) (all []audit.Finding, ok bool) {
+// look audits every job once. It returns for how many that did not fail. Of the others it returns
+// what was found before.
+func (a *auditor) look(ctx context.Context) (all []audit.Finding, jobs int) {
 	recent := event.Time(time.Now().Add(-measured).UnixMilli())
 	for _, b := range a.jobs {
 		of := audit.New(b.Job, audit.Scope{Measures: recent})
 		if err := b.sink.Audit(ctx, of, nil); err != nil {
-			if ctx.Err() == nil {
-				source := a.outages.Of(outage.ClickHouse, "audit of job "+b.Name)
-				source.Failed(err)
-				source.Gone() // the next one is due in its own time
+			if ctx.Err() != nil {
+				return nil, 0
 			}
-			return nil, false
+			source := a.outages.Of(outage.ClickHouse, "audit of job "+b.Name)
+			source.Failed(err)
+			source.Gone() // the next one is due in its own time
+			all = append(all, a.found[b.Name]...)
+			continue
 		}
+		jobs++
 		all = slices.AppendSeq(all, of.Findings)
 		a.note(of.Notes)
 	}
-	return all, true
+	return all, jobs
 }
 
 // note logs, once each, the differences in a job's numbers that are no damage.

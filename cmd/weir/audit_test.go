@@ -191,3 +191,39 @@ func TestAuditDue(t *testing.T) {
 		t.Errorf("due %s without an interval", got.Due)
 	}
 }
+
+// TestAuditGoesOn: an audit of a job that fails hides nothing of the other jobs, keeps what was found of
+// its own job before, and stays due.
+func TestAuditGoesOn(t *testing.T) {
+	excess, missing := rows(1, 2, 65), rows(3, 7, 60)
+	first, second := &auditAnswers{}, &auditAnswers{}
+	log := slog.New(slog.DiscardHandler)
+	of := func(name string, sink audited) auditedJob {
+		return auditedJob{audit.Job{Name: name, Topic: "web", Chunk: 64}, sink}
+	}
+	a := &auditor{jobs: []auditedJob{of("clicks", first), of("views", second)}, log: log, outages: outage.New(log), pause: time.Millisecond, every: time.Hour}
+	once := func(due bool, want ...string) { // due: an audit of all jobs still is
+		t.Helper()
+		before, found := a.last().Due, []string(nil)
+		a.once(t.Context())
+		for _, m := range a.last().Found {
+			found = append(found, m.Job)
+		}
+		if !slices.Equal(found, want) || a.last().Mismatches != len(want) || a.last().Due.Equal(before) != due {
+			t.Errorf("%+v, want mismatches of %v, due %v", a.last(), want, due)
+		}
+	}
+	first.answers, second.answers = [][]damage{nil}, [][]damage{nil}
+	once(false)
+	first.err = errors.New("no such table")
+	first.answers, second.answers = [][]damage{nil, nil}, [][]damage{{excess}, {excess}}
+	once(true, "views")
+	first.answers, second.answers = [][]damage{nil}, [][]damage{nil}
+	once(true, "views") // that the others add up does not say that all does
+	first.err = nil
+	first.answers, second.answers = [][]damage{{missing}, {missing}}, [][]damage{nil, nil}
+	once(false, "clicks")
+	first.err = errors.New("no such table")
+	first.answers, second.answers = [][]damage{nil, nil}, [][]damage{{excess}, {excess}}
+	once(true, "clicks", "views")
+}
