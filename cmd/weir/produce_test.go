@@ -6,10 +6,13 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"weir/internal/await"
@@ -128,5 +131,27 @@ func TestLines(t *testing.T) {
 	var e *exit
 	if n, err := p.lines(t.Context(), strings.NewReader("a\n"), nil); n != 0 || !errors.As(err, &e) || e.code != exitFailed || !strings.Contains(e.hint, "make it first") {
 		t.Errorf("a topic that is missing: %d, %v", n, err)
+	}
+}
+
+// leaderless is a cluster of which no partition has a leader.
+type leaderless struct{}
+
+func (leaderless) RoundTrip(context.Context, net.Addr, kafka.Request) (kafka.Response, error) {
+	return nil, protocol.ErrNoLeader
+}
+
+// TestStoppedWithoutLeader: where records wait for a leader until the producer is stopped, it does not say that
+// they are in the topic.
+func TestStoppedWithoutLeader(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	w := &kafka.Writer{Addr: kafka.TCP("127.0.0.1:1"), Topic: "plays", Transport: leaderless{}}
+	t.Cleanup(func() { w.Close() })
+	for _, retries := range []bool{false, true} { // weir up does not mind
+		p := &producer{topic: "plays", retries: retries, log: slog.New(slog.DiscardHandler)}
+		if err := p.write(ctx, w, []kafka.Message{{Value: []byte("a")}}); errors.Is(err, protocol.ErrNoLeader) == retries {
+			t.Errorf("retries %t: %v", retries, err)
+		}
 	}
 }

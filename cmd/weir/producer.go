@@ -133,7 +133,7 @@ func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err erro
 }
 
 // write writes all messages, some of them more than once if a broker's answer
-// was lost.
+// was lost. If ctx ends while some are refused, they are an error, or with retries left out.
 func (p *producer) write(ctx context.Context, w *kafka.Writer, messages []kafka.Message) error {
 	for {
 		err := w.WriteMessages(context.WithoutCancel(ctx), messages...)
@@ -164,7 +164,10 @@ func (p *producer) write(ctx context.Context, w *kafka.Writer, messages []kafka.
 		}
 		select {
 		case <-ctx.Done():
-			return nil // no job needs these records
+			if p.retries { // no job needs these records
+				return nil
+			}
+			return err
 		case <-time.After(time.Second):
 		}
 	}
