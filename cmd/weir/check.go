@@ -24,7 +24,7 @@ import (
 
 // A finding is one line of `weir check`.
 type finding struct {
-	Tier    string `json:"tier"` // config, kafka, clickhouse, schema, ledger
+	Tier    string `json:"tier"` // config, registry, kafka, sample, clickhouse, schema, ledger
 	Subject string `json:"subject"`
 	Result  string `json:"result"` // ok, warning, failed
 	Detail  string `json:"detail,omitempty"`
@@ -167,7 +167,10 @@ func (k *checker) lost(cfg *config.Config) {
 		if s, err := j.Spec(); err == nil {
 			if err := checkLost(k.ctx, cfg, s, j.Place); err != nil {
 				code, hint := classify(err)
-				k.add(finding{"registry", "job " + j.Name, "failed", err.Error() + ": " + hint, code})
+				if hint != "" {
+					err = fmt.Errorf("%w: %s", err, hint)
+				}
+				k.result("registry", "job "+j.Name, "", err, code)
 			}
 		}
 	}
@@ -299,14 +302,15 @@ func (k *checker) clickhouse(cfg *config.Config) {
 	}
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
-	defer cancel()
-	if !k.answers(clickhouseService(cfg), cfg.ClickHouse.Where(), client.Ping(ctx)) {
+	err = client.Ping(ctx)
+	cancel()
+	if !k.answers(clickhouseService(cfg), cfg.ClickHouse.Where(), err) {
 		return
 	}
-	for url, err := range client.Away(ctx) {
+	for url, err := range client.Away(k.ctx) { // it has a time-out for each
 		k.add(finding{"clickhouse", url, "warning", fmt.Sprintf("this replica fails, and weir asks another one: %v", err), 0})
 	}
-	k.clock(ctx, cfg, client)
+	k.clock(cfg, client)
 	var all []clickhouse.Job
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
@@ -339,8 +343,10 @@ func (k *checker) clickhouse(cfg *config.Config) {
 
 // clock compares the server's clock with this host's. The server's clock decides how long
 // rows live and which windows are complete; it decides no number.
-func (k *checker) clock(ctx context.Context, cfg *config.Config, client *clickhouse.Client) {
+func (k *checker) clock(cfg *config.Config, client *clickhouse.Client) {
 	before := k.now()
+	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
+	defer cancel()
 	server, err := client.Clock(ctx)
 	if err != nil {
 		k.result("clickhouse", "clock", "", err, exitFailed)
@@ -477,7 +483,7 @@ func unread(ctx context.Context, cfg *config.Config, j *config.Job, src *ingest.
 	return "", err
 }
 
-// print writes the findings and returns the error of the worst one.
+// print writes the findings. If some failed, the error has the exit code of the first of them.
 func (k *checker) print(w io.Writer, output string) error {
 	failed, code := 0, exitFailed
 	for _, f := range k.findings {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,6 +141,46 @@ func TestCheckClock(t *testing.T) {
 		if err := k.print(&out, "text"); err != nil || !strings.Contains(out.String(), c.want) {
 			t.Errorf("a host that is off by %s: %v, want %q in\n%s", c.host, err, c.want, &out)
 		}
+	}
+}
+
+// TestCheckFrozenReplica: a replica that takes a connection and does not answer is a warning, and no other check
+// fails for the time that it has taken.
+func TestCheckFrozenReplica(t *testing.T) {
+	s := newStage(t)
+	s.done(t, "migrate")
+	t.Cleanup(func() { checkTimeout = await.Never })
+	for limit := time.Second; ; limit *= 2 {
+		frozen := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-time.After(2 * limit):
+			case <-r.Context().Done():
+			}
+			panic(http.ErrAbortHandler)
+		}))
+		t.Cleanup(frozen.Close)
+		cfg, _, err := config.Load(config.Options{File: filepath.Join(s.dir, "weir.yaml")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.ClickHouse.URLs = append(cfg.ClickHouse.URLs, frozen.URL)
+		checkTimeout = limit
+		k := &checker{ctx: t.Context(), topics: map[string]bool{}, now: func() time.Time {
+			checkTimeout = await.Never // the clock is asked from here on
+			return time.Now()
+		}}
+		k.clickhouse(cfg)
+		var out bytes.Buffer
+		err = k.print(&out, "text")
+		if len(k.findings) == 2 && limit < await.Never { // the machine is too slow for the limit: there was no answer at all
+			continue
+		}
+		for _, want := range []string{"! clickhouse " + frozen.URL + ": this replica fails", "✓ clickhouse clock: equal"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%v, want %q in\n%s", err, want, &out)
+			}
+		}
+		return
 	}
 }
 
