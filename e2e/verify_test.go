@@ -94,4 +94,11 @@ func TestVerifyGoesOn(t *testing.T) {
 	p := s.weir("verify").exits(1)
 	p.prints(`^clicks: \d+ mismatch`)
 	p.says(`^error: job locations is not verified: .*locations_state`)
+
+	asked(s, func(ctx context.Context) (kadm.DeleteTopicResponses, error) {
+		return s.admin.DeleteTopics(ctx, s.topic("clicks"))
+	})
+	p = s.weir("verify").exits(1)
+	p.prints(`^clicks: partition 0, chunk 0: \d+ events were counted, the rows hold 0`)
+	p.says(`error: job clicks is not verified: topic \S+ does not exist, so that the ledger cannot be compared with it`)
 }

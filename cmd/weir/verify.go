@@ -293,6 +293,9 @@ func (v *verifier) log(ctx context.Context, j *config.Job, src *ingest.Source) (
 	if err := src.Ping(ctx); err != nil {
 		return nil, kafkaService(v.cfg.Kafka.Brokers, v.cfg.Kafka.TLS.Enabled).unavailable(ctx, err)
 	}
+	if t, err := src.Describe(ctx); err == nil && !t.Exists { // Assign waits for a topic that is not there
+		return nil, fmt.Errorf("topic %s does not exist, so that the ledger cannot be compared with it", j.Topic)
+	}
 	gen, err := src.Assign(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("topic %s: %w", j.Topic, err)
