@@ -231,6 +231,12 @@ func (u *up) run(ctx context.Context) (err error) {
 		return err
 	}
 
+	var past time.Duration
+	if u.gen {
+		if past, err = u.past(ctx, broker.Addr()); err != nil {
+			return err
+		}
+	}
 	worker, err := newWorker(workerPlan{u.cfg.Kafka.Brokers, engine.URL(), u.newEpoch}, web, resp)
 	if err != nil {
 		return err
@@ -243,10 +249,6 @@ func (u *up) run(ctx context.Context) (err error) {
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error { return worker.run(running) })
 	if u.gen {
-		past, err := u.past(ctx, broker.Addr())
-		if err != nil {
-			return err
-		}
 		g.Go(func() error { return u.generate(running, broker.Addr(), past) })
 	}
 	if err := worker.answers(running, u.address); err != nil {
