@@ -56,7 +56,7 @@ func (r *rollups) loop(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		r.job.status.rolledUp(time.Since(began), err)
+		r.job.status.rolledUp(err)
 		// The next rollup does the work, after a pause that grows like that of a
 		// flush.
 		if err != nil {

@@ -222,7 +222,7 @@ func (b *board) flushed(took time.Duration, c *window.Changes, err error) {
 	b.s.Malformed = b.quality.malformed.warning
 }
 
-func (b *board) rolledUp(took time.Duration, err error) {
+func (b *board) rolledUp(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"unsafe"
 )
 
 // A Sized is a sketch whose precision p the caller chooses: 2^p registers, a
@@ -118,9 +117,6 @@ func fold(i uint32, r, p, q uint8) (uint32, uint8) {
 		return j, r + p - q
 	}
 }
-
-// Bytes returns the memory the sketch holds.
-func (s *Sized) Bytes() int { return int(unsafe.Sizeof(*s)) + cap(s.ranks) }
 
 // The binary form of a Sized: "WHLL", version 1, precision, then the ranks, a
 // byte each. It is not packed, because a compressor makes it as small as
