@@ -319,9 +319,6 @@ func rowsOf(ctx context.Context, conn driver.Conn, sql string, row func(scan fun
 	for rows.Next() {
 		began = true
 		if err := row(rows.Scan); err != nil {
-			if errors.Is(err, io.EOF) {
-				break
-			}
 			return answered{err}
 		}
 	}

@@ -131,3 +131,17 @@ func TestQuestionGivenUp(t *testing.T) {
 	}
 	await.Until(t, runs(0))
 }
+
+// TestRowRefused: an error about a row is that of the query, whatever it is: an end in the middle of a state is
+// not the end of the answer.
+func TestRowRefused(t *testing.T) {
+	c := open(t)
+	rows := 0
+	err := c.query(t.Context(), "read states", "SELECT number FROM numbers(3)", func(func(...any) error) error {
+		rows++
+		return fmt.Errorf("state %d: %w", rows, io.EOF)
+	})
+	if !errors.Is(err, io.EOF) || rows != 1 {
+		t.Errorf("%v after %d rows", err, rows)
+	}
+}
