@@ -74,12 +74,13 @@ func (a *Audit) latest() map[int32]int {
 // succeeds reports whether a partition counts the topic with an id in an epoch after the one of
 // another topic.
 func (a *Audit) succeeds(topic [16]byte) bool {
-	for i, later := range a.reached {
-		for n, earlier := range a.reached {
-			if earlier.Partition == later.Partition && earlier.Epoch < later.Epoch && a.topics[i].topicID == topic && other(a.topics[n].topicID, topic) {
-				return true
-			}
+	before := map[int32]bool{}    // the partitions that count another topic in an earlier epoch
+	for i, r := range a.reached { // by epoch: see Line
+		id := a.topics[i].topicID
+		if id == topic && before[r.Partition] {
+			return true
 		}
+		before[r.Partition] = before[r.Partition] || other(id, topic)
 	}
 	return false
 }
