@@ -57,6 +57,36 @@ func TestPageNumbers(t *testing.T) {
 		c.show(answer([5]));
 		await new Promise((done) => setTimeout(done));
 		return [c.u.scales.x.min, c.u.scales.x.max].join(" ")`), "0 60")
+	for _, zone := range []string{"America/New_York", "Europe/Berlin", "Australia/Lord_Howe"} { // clocks change there in this month
+		b.Zone(zone)
+		is("the axis of time in "+zone, with("chart.js", `const c = new of.Chart("x", () => {});
+			document.body.append(c.element);
+			const wrong = [];
+			for (const [from, until, step] of [["2025-10-01", "2025-11-03", 3600], ["2025-10-04T13:00", "2025-10-04T17:00", 60], ["2025-10-26T00:00", "2025-10-26T04:00", 60], ["2025-11-02T02:00", "2025-11-02T09:00", 300], ["2024-11-01", "2026-02-01", 86400]]) {
+				const points = [];
+				for (let t = Date.parse(from + (from[10] ? "Z" : "")); t < Date.parse(until + (until[10] ? "Z" : "")); t += 1000 * step) points.push({ at: new Date(t).toISOString(), value: 1, error: 0 });
+				c.show({ ...answer([1]), from: points[0].at, until: points.at(-1).at, points });
+				await new Promise((done) => setTimeout(done));
+				const axis = c.u.axes[0];
+				if (axis._splits.length < 3) wrong.push(from + " has " + axis._splits.length);
+				axis._splits.forEach((s, i) => {
+					const moment = new Date(1000 * s).toISOString(), [label, date] = axis._values[i].split("\n");
+					if (!moment.slice(5, 19).includes(label) || !moment.startsWith(date ?? "") && !moment.slice(5).startsWith(date)) wrong.push(moment + " is " + axis._values[i]);
+				});
+			}
+			return wrong.join(", ")`), "")
+	}
+	b.Zone("")
+	is("dates of the axis of time", with("chart.js", `const c = new of.Chart("x", () => {});
+		document.body.append(c.element);
+		const dates = [];
+		for (const [from, step] of [["2025-12-31T20:00Z", 60], ["2025-11-20T21:00Z", 60], ["2025-11-01", 4320], ["2025-11-01T00:00:03Z", 0.1]]) {
+			const points = Array.from({ length: 500 }, (_, i) => ({ at: new Date(Date.parse(from) + i * step * 1000).toISOString(), value: 1, error: 0 }));
+			c.show({ ...answer([1]), points });
+			await new Promise((done) => setTimeout(done));
+			dates.push(c.u.axes[0]._values.filter((text) => text.includes("\n")).map((text) => text.replace("\n", " of ")).join(" "));
+		}
+		return dates.join("|")`), "20:00 of 2025-12-31 00:00 of 2026-01-01|21:00 of 2025-11-20 00:00 of 11-21|11-02 of 2025|00:00:05 of 2025-11-01")
 	is("old moments of the health", with("tiles.js", `const t = new of.Health(page), old = "2001-02-03T04:05:06Z";
 		t.show({ now: at(9), audit: { at: old, mismatches: 0 }, jobs: [{ job: "j", state: "running", trouble: [], lag: 0, last_flush: null, last_flush_took_s: 0, complete_until: old, partitions: [] }] });
 		return t.body.querySelector(".audit").textContent.slice(0, 42) + "|" + [...t.body.querySelectorAll("dd")].map((e) => e.textContent).join("|")`),

@@ -184,6 +184,16 @@ func (b *Browser) Prefer(feature, value string) {
 	}
 }
 
+// Zone sets the time zone, such as "America/New_York".
+func (b *Browser) Zone(name string) {
+	b.t.Helper()
+	ctx, done := b.limit()
+	defer done()
+	if _, err := chromedp.Call(ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // Text returns the value of an expression of JavaScript as a text. A promise is awaited.
 func (b *Browser) Text(expression string) string {
 	b.t.Helper()

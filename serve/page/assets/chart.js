@@ -3,14 +3,22 @@
 
 import { h, put, color, compact, number, stamp, margin, bounds } from "./dom.js";
 
-const utc = (ts) => uPlot.tzDate(new Date(ts * 1000), "Etc/UTC");
-const year = "\n{YYYY}-{MM}-{DD}", day = "\n{MM}-{DD}"; // below the first label, and where another one begins
-const labels = [
-  [86400, "{MM}-{DD}", "\n{YYYY}", null, null, null, null, null, 1],
-  [3600, "{HH}:{mm}", year, null, day, null, null, null, 1],
-  [60, "{HH}:{mm}", year, null, day, null, null, null, 1],
-  [1, "{HH}:{mm}:{ss}", year, null, day, null, null, null, 1],
-];
+// The axis of time is in UTC, whatever the clocks do where the page is looked at: uPlot would make
+// its labels of moments there, some of which come twice when clocks change, and some never.
+const lengths = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, ...[1, 2, 5, 10, 30, 90, 365].map((days) => days * 86400)];
+
+const splits = (u, axis, min, max, length) => {
+  const first = Math.ceil(min / length);
+  return Array.from({ length: Math.max(0, Math.floor(max / length) - first + 1) }, (_, i) => (first + i) * length);
+};
+
+// labels writes moments, and below the first one and where another day or year begins its date.
+const labels = (u, moments, axis, space, length) => moments.map((s, i) => {
+  const at = stamp(s * 1000), before = i ? stamp(moments[i - 1] * 1000) : "";
+  const begins = (n) => at.slice(0, n) !== before.slice(0, n);
+  if (length >= 86400) return at.slice(5, 10) + (begins(4) ? "\n" + at.slice(0, 4) : "");
+  return at.slice(11, length < 60 ? 19 : 16) + (begins(10) ? "\n" + at.slice(begins(4) ? 0 : 5, 10) : "");
+});
 
 // alone returns the points that no line leads to.
 const alone = (u, series) => {
@@ -94,10 +102,10 @@ export class Chart {
     const edge = this.edge ? line : "transparent";
     const steps = this.bars ? uPlot.paths.bars({ size: [0.72, 60], radius: 0.15 }) : null;
     this.u = new uPlot({
-      ...this.size(), tzDate: utc, padding: [12, 30, 0, 0], legend: { show: false },
+      ...this.size(), padding: [12, 30, 0, 0], legend: { show: false },
       cursor: { y: false, points: { size: 7, fill: line }, drag: { x: true, y: false, setScale: false }, sync: { key: "time", filters: { pub: (event) => event === "mousemove" || event === "mouseleave" } } },
       scales: { x: { range: (u, min, max) => (u.data[0].length === 1 ? [min, min + this.last.step_s] : [min, max]) }, y: { range: (_, min, max) => [Math.min(0, min * 1.08), max > 0 ? max * 1.08 : min < 0 ? 0 : 1] } },
-      axes: [{ ...axis, values: labels, space: 64, size: 40 }, { ...axis, size: 52, values: (_, all) => all.map(compact) }],
+      axes: [{ ...axis, incrs: lengths, splits, values: labels, space: 64, size: 40 }, { ...axis, size: 52, values: (_, all) => all.map(compact) }],
       series: [{}, { paths: steps ? () => null : undefined, stroke: edge, points: { show: false } }, { paths: steps ? () => null : undefined, stroke: edge, points: { show: false } },
         { stroke: line, width: steps ? 0 : 2, fill: steps ? line : undefined, paths: steps ?? undefined, points: { show: false, filter: steps ? undefined : alone, size: 5, fill: line }, spanGaps: false }],
       bands: [{ series: [2, 1], fill: band }],
