@@ -104,9 +104,9 @@ func Open(cfg Config) (*Client, error) {
 		cfg.Log = slog.Default()
 	}
 	c := &Client{cfg: cfg, log: cfg.Log, limit: blockRows, wide: len(cfg.Shards) > 1 && cfg.Cluster != ""}
-	c.rounds.run, c.rounds.patience = c.readRounds, patience
-	c.lines.run, c.lines.patience = c.writeLines, patience
-	c.coverage.run, c.coverage.patience = c.readCoverage, patience
+	c.rounds.what, c.rounds.run, c.rounds.patience = "read the rounds", c.readRounds, patience
+	c.lines.what, c.lines.run, c.lines.patience = "write the ledger", c.writeLines, patience
+	c.coverage.what, c.coverage.run, c.coverage.patience = "read the ledger", c.readCoverage, patience
 	c.coverage.expect() // jobs look at the same moments, and do not announce it: each look waits
 	lists := cfg.Shards
 	if len(lists) == 0 {

@@ -17,6 +17,7 @@ const patience = 50 * time.Millisecond
 // at most, and then one statement answers all that are there. The statement begins after the
 // last of its requests came, so each request may rely on what was there before it.
 type joint[R any] struct {
+	what     string                                   // it does, for errors
 	run      func(ctx context.Context, all []R) error // the statement; it may outlive a request that was given up
 	patience time.Duration
 
@@ -85,7 +86,7 @@ func (j *joint[R]) do(ctx context.Context, t *ticket, request R) error {
 		return p.err
 	case <-ctx.Done():
 		j.giveUp(p)
-		return context.Cause(ctx)
+		return explain(j.what, context.Cause(ctx))
 	}
 }
 

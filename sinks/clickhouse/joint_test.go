@@ -97,12 +97,12 @@ func TestJoint(t *testing.T) {
 	})
 }
 
-// TestJointFails: an error is that of all its requests. A request that is given up leaves the
-// others alone, and a statement that nothing waits for is cancelled.
+// TestJointFails: an error is that of all its requests. A request whose time is over says what was not
+// answered. One that is given up leaves the others alone, and a statement that nothing waits for is cancelled.
 func TestJointFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &statements{err: errors.New("refused")}
-		j := &joint[string]{run: s.run, patience: patience}
+		j := &joint[string]{what: "read the ledger", run: s.run, patience: patience}
 		results := make(chan error, 3)
 		ask := func(ctx context.Context, ticket *ticket) {
 			go func() { results <- j.do(ctx, ticket, "x") }()
@@ -158,6 +158,13 @@ func TestJointFails(t *testing.T) {
 		synctest.Wait()
 		if !ended.Load() {
 			t.Error("a request was given up before its statement began, and it goes on")
+		}
+
+		short, end := context.WithTimeout(t.Context(), time.Millisecond)
+		defer end()
+		ask(short, nil)
+		if err := <-results; !errors.Is(err, context.DeadlineExceeded) || err.Error() != "clickhouse: read the ledger: no answer in time: context deadline exceeded" {
+			t.Errorf("not answered in time: %v", err)
 		}
 	})
 }
