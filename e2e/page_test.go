@@ -551,7 +551,8 @@ func (w *watched) statement(hits int) {
 }
 
 // TestPageToken: with a token the page asks for it, takes it from a form or from the
-// fragment of a link, and leaves it in no address; then it is live.
+// fragment of a link, and leaves it in no address; then it is live. It says when weir does not
+// answer, and while it asks for a token, what is typed stays.
 func TestPageToken(t *testing.T) {
 	browsertest.Wanted(t)
 	parallel(t)
@@ -567,7 +568,8 @@ func TestPageToken(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.dir, "token"), []byte("correct-horse\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.base = s.weir("run", "--http.token_file=token").address()
+	process := s.weir("run", "--http.token_file=token")
+	w.base = process.address()
 	w.send(3, 300)
 	hits, _ := w.all()
 	host := strings.TrimPrefix(w.base, "http://")
@@ -579,6 +581,10 @@ func TestPageToken(t *testing.T) {
 	w.picture("token")
 	w.Press("wrong-horse\r")
 	w.Until(`document.querySelector("main [role=alert]").textContent.includes("not the token")`)
+	w.Text(`[window.whole = fetch, window.fetch = () => Promise.reject(new TypeError("nobody"))]`)
+	w.Press("\r")
+	w.Until(`document.querySelector("main [role=alert]").textContent.includes("weir does not answer: nobody")`)
+	w.Text(`window.fetch = window.whole`)
 	w.Until(`(document.querySelector("input[type=password]").value = "", true)`)
 	w.Press("correct-horse\r")
 	w.shows("#hits .total strong", hits)
@@ -591,6 +597,41 @@ func TestPageToken(t *testing.T) {
 		t.Errorf("the token or the cookie can be read: %s", at)
 	}
 	w.Clean(host)
+
+	// A link to a weir that does not answer at first; then weir gets another token while the page is
+	// open, and the history goes back.
+	cut := true
+	wire, base := newWire(t, w.base)
+	inner := wire.Handler
+	wire.Handler = http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/v1/session" && cut {
+			cut = false
+			panic(http.ErrAbortHandler)
+		}
+		inner.ServeHTTP(to, r)
+	})
+	w.Excuse("net::ERR_EMPTY_RESPONSE")
+	w.Visit(base + "/?job=clicks&last=15m#token=correct-horse")
+	w.shows("#hits .total strong", hits)
+	if at := w.Text("location.href"); strings.Contains(at, "horse") {
+		t.Errorf("the token can be read: %s", at)
+	}
+	w.Click(`.ranges button:nth-of-type(2)`)
+	w.Until(`location.search.includes("last=1h")`)
+	process.kill()
+	if err := os.WriteFile(filepath.Join(s.dir, "token"), []byte("battery-staple\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.weir("run", "--http.token_file=token", "--http.listen="+host)
+	w.Until(`document.querySelector("#token")`)
+	w.Press("battery")
+	w.Until(`(history.back(), true)`)
+	w.Until(`location.search.includes("last=15m")`)
+	if shown := w.Text(`document.querySelector("#token")?.value + " " + document.querySelector("#controls").childElementCount`); shown != "battery 0" {
+		t.Errorf("while the token is asked for, what is typed and the number of controls is %q", shown)
+	}
+	w.Press("-staple\r")
+	w.shows("#hits .total strong", hits)
 }
 
 // TestPagePrivate: what http.k withholds, because fewer people are in it, is "< k" or hidden on

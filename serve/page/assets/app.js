@@ -64,26 +64,35 @@ async function start() {
 
 const told = (catalog) => JSON.stringify({ ...catalog, now: null });
 
+let given = null; // the token of the fragment, until it is answered
+
 // session trades the token of the fragment for a cookie, and takes it out of the address.
 async function session() {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (!token) return;
+  given ??= new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!given) return;
   history.replaceState(null, "", location.pathname + location.search);
-  await fetch("api/v1/session", { method: "POST", headers: { Authorization: "Bearer " + token } });
+  await trade(given);
+  given = null;
 }
+
+const trade = (token) => fetch("api/v1/session", { method: "POST", headers: { Authorization: "Bearer " + token } });
 
 // token asks for the token.
 function token() {
   live("error", "a token is needed");
   stream?.close();
   tiles = [];
+  put($("controls"));
   const input = h("input", { type: "password", id: "token", autocomplete: "current-password", required: true });
   put($("main"), h("form", {
     class: "notice", onsubmit: async (e) => {
       e.preventDefault();
-      const r = await fetch("api/v1/session", { method: "POST", headers: { Authorization: "Bearer " + input.value } });
-      if (r.ok) return start();
-      say(wrong, "That is not the token.");
+      try {
+        if ((await trade(input.value)).ok) return start();
+        say(wrong, "That is not the token.");
+      } catch (e) {
+        say(wrong, "weir does not answer: " + e.message + ". Try again.");
+      }
     },
   }, h("h2", null, "This weir asks for its token"), h("p", null, "It is the one of http.token_file. The browser keeps a cookie in its place."),
     h("label", { for: "token" }, "Token"), input, h("button", { type: "submit" }, "Show the page")));
@@ -314,7 +323,7 @@ async function explain(tile) {
       line("redis-cli", answer.redis && "redis-cli " + answer.resp.replace(/^\[?(.*?)\]?:(\d+)$/, "-h $1 -p $2 ") + answer.redis.replace(/^(\S+ )(.*)$/, (_, c, k) => c + quoted(k)), tile.asking.startsWith("list") ? "" : "Gives one number, as of now: " + (tile.asking.startsWith("people") ? "that of the last 30 minutes." : "that of the whole range.")),
       line("HTTP", "curl " + (page.catalog.token ? "-H 'Authorization: Bearer TOKEN' " : "") + quoted(location.origin + answer.http)));
   } catch (e) {
-    put(body, h("p", { class: "message" }, e.message));
+    put(body, h("p", { class: "message" }, e instanceof TypeError ? `weir does not answer: ${e.message}. Open this again.` : e.message));
   }
 }
 
@@ -343,7 +352,7 @@ async function copy(text, element) {
 }
 
 read();
-watch(() => page.catalog && layout());
+watch(() => page.catalog && !$("token") && layout());
 live("loading", "connecting");
 look(); // it may be opened out of sight
 start();
