@@ -44,6 +44,35 @@ func TestPageAddress(t *testing.T) {
 	b.Visit(weir.address() + "/?from=2026-11-20T12:00:05%2B02:00&until=2026-11-20T12:30:00%2B02:00")
 	b.Until(`[...document.querySelectorAll("input[type=datetime-local]")].map((e) => e.value).join(" ") === "2026-11-20T10:00:05 2026-11-20T10:30"`)
 
+	// What opens over the tiles is within the window, one at a time, and closes.
+	shown := func(want string) {
+		b.Until(fmt.Sprintf("[...document.querySelectorAll('.other')].map((e) => e.open) + ' ' + (document.documentElement.scrollWidth <= document.documentElement.clientWidth) + ' ' + document.activeElement.textContent === %q", want))
+	}
+	for _, size := range []browsertest.Size{{Width: 1280, Height: 900}, {Width: 1000, Height: 900}, {Width: 375, Height: 800}, {Width: 320, Height: 700}} {
+		b.Resize(size)
+		for i, want := range []string{"true,false true Other range", "false,true true Filter"} {
+			b.Text(fmt.Sprintf(`document.querySelectorAll(".other summary")[%d].focus()`, i))
+			b.Press("\r")
+			shown(want)
+		}
+		b.Press("\t")
+		shown("false,true true ") // in a field
+		b.Press("\u001b")
+		shown("false,false true Filter")
+	}
+	b.Resize(browsertest.Size{Width: 1280, Height: 900})
+	b.Click(".other summary")
+	shown("true,false true Other range")
+	b.Click("#health h2")
+	b.Until(`!document.querySelector(".other").open`)
+
+	b.Click(".ranges button")
+	b.Press("\t")
+	b.Until(`((e) => { e?.focus(); return e?.matches(":focus-visible"); })(document.querySelector(".ranges [aria-pressed=true]"))`)
+	if text := b.Text(`((s) => s.outlineStyle + " " + (s.outlineColor !== s.backgroundColor))(getComputedStyle(document.activeElement))`); text != "solid true" {
+		t.Errorf("the outline of the range that is shown is %s from its ground", text)
+	}
+
 	b.Text(`Object.defineProperty(navigator, "clipboard", { value: undefined })`)
 	b.Until(`document.querySelector("#hits")?.dataset.state === "empty"`)
 	b.Click("#hits .how")

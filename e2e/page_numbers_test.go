@@ -96,6 +96,10 @@ func TestPageNumbers(t *testing.T) {
 		return t.body.querySelector(".error").textContent`), "exact · since 2001-02-03 00:00")
 	is("a chart of 0", with("tiles.js", `const t = new of.Series(page, "x", "x", () => page.job.measures[0]);
 		return [[0, 0], [null, null]].map((values) => t.show(answer(values))).join("|")`), "|Nothing was counted in this range.")
+	is("the name of a chart", with("tiles.js", `const t = new of.Series(page, "x", "Over time", () => page.job.measures[0]);
+		t.show(answer([5]));
+		return [t.chart.plot.getAttribute("aria-label").split(":")[0], [...t.element.querySelectorAll("thead th")].map((e) => e.textContent), t.element.querySelector(".scroll").getAttribute("aria-label"), t.how.getAttribute("aria-label")].join("|")`),
+		"Over time · least|From,Over time · least,Error|Over time · least as a table|Ask it yourself: Over time · least")
 	is("a chart of sums of 0", with("tiles.js", `const t = new of.Series(page, "x", "x", () => page.job.measures[0]);
 		return [[0, 0], [0, 1]].map((values) => t.show({ ...answer(values), kind: "sum" })).join("|")`), "Each sum in this range is 0.|")
 	is("steps by what is kept", with("state.js", `const { lengths } = await import(document.querySelector("script[type=module]").src.replace("app.js", "tiles.js"));
@@ -119,6 +123,16 @@ func TestPageNumbers(t *testing.T) {
 		m.element.querySelector("details").open = true;
 		m.show({ within: "", people: 128, cells: [..."bcdefghj"].flatMap((a) => [..."0123456789bcdefg"].map((b) => ({ geohash: a + b, people: 1 }))) });
 		return m.element.querySelectorAll("tbody tr").length`), "128")
+	is("a map whose coast cannot be had at first", with("map.js", `const [get, wait] = [fetch, setTimeout];
+		let asked = 0;
+		window.fetch = (...a) => (asked++ ? get(...a) : Promise.reject(new TypeError("nobody")));
+		window.setTimeout = (f) => wait(f);
+		const m = new of.WorldMap(() => {});
+		let lost = false;
+		addEventListener("unhandledrejection", (e) => { lost = true; e.preventDefault(); }, { once: true });
+		while (!m.rings && !lost) await new Promise((done) => wait(done, 5));
+		[window.fetch, window.setTimeout] = [get, wait];
+		return asked + " " + lost`), "2 false")
 	is("a map of a cell", with("map.js", `const m = new of.WorldMap(() => {});
 		m.show({ within: "u", people: 9, cells: [{ geohash: "u33", people: 2 }, { geohash: "u34", people: 1 }] });
 		return m.canvas.getAttribute("aria-label").split(".")[0]`), "Map of the cell u: 3 people in 2 cells")

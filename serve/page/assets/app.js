@@ -176,7 +176,7 @@ function other() {
     if (Date.parse(at(from)) < Date.parse(at(until))) go({ from: at(from), until: at(until), last: null });
     else say(wrong, "Give two times, the earlier one first.");
   };
-  return h("details", { class: "other" }, h("summary", null, "Other range"), h("div", null, from, until, h("button", { type: "button", onclick: show }, "Show"), wrong));
+  return aside("Other range", h("div", null, from, until, h("button", { type: "button", onclick: show }, "Show"), wrong));
 }
 
 // only asks for a value of a group column, to show it alone.
@@ -186,7 +186,30 @@ function only() {
   const fields = columns.map((c) => h("label", { class: "choice" }, h("span", null, c), h("input", { name: c, autocomplete: "off", spellcheck: "false", list: "known-" + c })));
   const chosen = () => Object.fromEntries(fields.map((f) => f.querySelector("input")).filter((f) => f.value).map((f) => ["by." + f.name, f.value]));
   const show = () => Object.keys(chosen()).length && go(chosen());
-  return h("details", { class: "other" }, h("summary", null, "Filter"), h("div", { onkeydown: (e) => e.key === "Enter" && (e.preventDefault(), show()) }, fields, h("button", { type: "button", onclick: show }, "Show")));
+  return aside("Filter", h("div", { onkeydown: (e) => e.key === "Enter" && (e.preventDefault(), show()) }, fields, h("button", { type: "button", onclick: show }, "Show")));
+}
+
+// aside makes what opens over the tiles. It closes by Escape, and when the mouse or the focus goes elsewhere.
+function aside(name, body) {
+  const summary = h("summary", null, name);
+  return h("details", { class: "other", ontoggle: fit, onkeydown: (e) => {
+    if (e.key !== "Escape") return;
+    e.currentTarget.open = false;
+    summary.focus();
+  } }, summary, body);
+}
+
+// fit moves what is open into the window.
+function fit() {
+  for (const body of document.querySelectorAll(".other[open] > div")) {
+    body.style.marginLeft = "";
+    body.style.marginLeft = Math.min(0, document.documentElement.clientWidth - 8 - body.getBoundingClientRect().right) + "px";
+  }
+}
+addEventListener("resize", fit);
+
+for (const what of ["pointerdown", "focusin"]) {
+  addEventListener(what, (e) => document.querySelectorAll(".other[open]").forEach((of) => of.contains(e.target) || (of.open = false)));
 }
 
 // chip says what is shown, and takes it away on a click. A wall has nothing to click.

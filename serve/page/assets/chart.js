@@ -1,7 +1,7 @@
 // A chart of one measure over time, with the band of its error or of its bounds. The table
 // below it has the same numbers.
 
-import { h, put, color, compact, number, stamp, margin, bounds } from "./dom.js";
+import { h, put, say, color, compact, number, stamp, margin, bounds } from "./dom.js";
 
 // The axis of time is in UTC, whatever the clocks do where the page is looked at: uPlot would make
 // its labels of moments there, some of which come twice when clocks change, and some never.
@@ -34,15 +34,22 @@ export class Chart {
     this.plot = h("div", { class: "plot", role: "img" });
     this.body = h("tbody");
     this.table = h("details", { class: "table" }, h("summary", null, "As a table"),
-      h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name + " as a table" },
+      (this.region = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name + " as a table" },
         h("table", null,
           h("thead", null, h("tr", null, h("th", { scope: "col" }, "From"), this.heads.map((text) => h("th", { scope: "col", class: "n" }, text)))),
-          this.body)));
+          this.body))));
     this.table.addEventListener("toggle", () => this.last && this.fill());
     this.element = h("div", { class: "chart" }, this.plot, this.table);
     this.resize = new ResizeObserver(() => this.u && this.u.setSize(this.size()));
     this.resize.observe(this.plot);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.restyle());
+  }
+
+  // call gives the chart the name of what it shows now.
+  call(name) {
+    this.name = name;
+    this.region.setAttribute("aria-label", name + " as a table");
+    say(this.region.querySelector("th:nth-child(2)"), name);
   }
 
   // heads are those of the table's columns, and cells their texts for a point. span is what a

@@ -58,10 +58,11 @@ export class WorldMap {
     this.element.querySelector("details").addEventListener("toggle", () => this.last && this.fill());
     new ResizeObserver(() => this.draw()).observe(this.canvas); // which changes no size
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
-    land(new URL("vendor/land-110m.json", import.meta.url)).then((rings) => {
+    const coast = () => land(new URL("vendor/land-110m.json", import.meta.url)).then((rings) => {
       this.rings = rings;
       this.draw();
-    });
+    }, () => setTimeout(coast, 5000)); // the cells are there without it
+    coast();
   }
 
   show(answer) {

@@ -169,6 +169,8 @@ export class Series extends Tile {
 
   show(answer) {
     say(this.title, this.name + (answer.shows === "events" ? "" : " · " + label(this.measure())));
+    this.chart.call(this.title.textContent);
+    this.how.setAttribute("aria-label", "Ask it yourself: " + this.title.textContent);
     put(this.total, h("strong", null, shown(answer.total, this.page.catalog.k)), " " + margin(answer.total) + ", " + fromTo(answer.from, answer.until) + ", by " + span(answer.step_s));
     this.chart.show(answer);
     const empty = ["hits", "sum"].includes(answer.kind) || answer.shows === "people" ? 0 : null; // of nothing
