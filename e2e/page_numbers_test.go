@@ -125,7 +125,7 @@ func TestPageNumbers(t *testing.T) {
 		return m.element.querySelectorAll("tbody tr").length`), "128")
 	is("a map whose coast cannot be had at first", with("map.js", `const [get, wait] = [fetch, setTimeout];
 		let asked = 0;
-		window.fetch = (...a) => (asked++ ? get(...a) : Promise.reject(new TypeError("nobody")));
+		window.fetch = (...a) => (asked++ ? get(...a) : Promise.reject(new TypeError("no network")));
 		window.setTimeout = (f) => wait(f);
 		const m = new of.WorldMap(() => {});
 		let lost = false;
