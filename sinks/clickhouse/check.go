@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ type inventory struct {
 	database  bool
 	tables    map[string]found             // tables and views
 	columns   map[string]map[string]string // table → column → column.kind
+	computed  map[string]map[string]string // table → column → expression of its DEFAULT or ALIAS
 	functions map[string]bool
 	recorded  map[string]string // object → the statement last run for it
 	jobs      []registered
@@ -50,7 +52,7 @@ type registered struct {
 
 // inventory reads the system tables and the tables weir_jobs and weir_schema of a shard.
 func (c *Client) inventory(ctx context.Context, on *replicas) (*inventory, error) {
-	inv := &inventory{tables: map[string]found{}, columns: map[string]map[string]string{}, functions: map[string]bool{}, recorded: map[string]string{}}
+	inv := &inventory{tables: map[string]found{}, columns: map[string]map[string]string{}, computed: map[string]map[string]string{}, functions: map[string]bool{}, recorded: map[string]string{}}
 	database := text(c.cfg.Database)
 	err := on.checkSame(ctx)
 	if err != nil {
@@ -87,15 +89,16 @@ func (c *Client) inventory(ctx context.Context, on *replicas) (*inventory, error
 	if err != nil {
 		return nil, err
 	}
-	err = query(ctx, "list columns", "SELECT table, name, concat(if(default_kind = 'ALIAS', '"+aliased+"', ''), type) FROM system.columns WHERE database = "+database, func(scan func(...any) error) error {
-		var table, name, typ string
-		if err := scan(&table, &name, &typ); err != nil {
+	columns := "SELECT table, name, concat(if(default_kind IN ('', 'DEFAULT'), '', concat(default_kind, ' ')), type), default_expression FROM system.columns WHERE database = " + database
+	err = query(ctx, "list columns", columns, func(scan func(...any) error) error {
+		var table, name, typ, expression string
+		if err := scan(&table, &name, &typ, &expression); err != nil {
 			return err
 		}
 		if inv.columns[table] == nil {
-			inv.columns[table] = map[string]string{}
+			inv.columns[table], inv.computed[table] = map[string]string{}, map[string]string{}
 		}
-		inv.columns[table][name] = typ
+		inv.columns[table][name], inv.computed[table][name] = typ, expression
 		return nil
 	})
 	if err != nil {
@@ -165,11 +168,17 @@ func (c *Client) check(ctx context.Context, on *replicas, inv *inventory, l *lay
 	return nil
 }
 
-// complete returns an error if a table is missing or lacks a column.
+// complete returns an error if a table is missing, lacks a column, or computes one in another way.
 func (inv *inventory) complete(what string, t *table) error {
 	missing, err := inv.compare(t)
-	if err != nil || missing == nil {
+	if err != nil {
 		return err
+	}
+	if missing == nil {
+		for _, col := range inv.recomputed(t) {
+			return refuse(what, fmt.Sprintf("table %s: column %s is no longer %s, as weir migrate had made it: it was changed by hand", t.name, col.name, col.extra), missingAction)
+		}
+		return nil
 	}
 	_, ran := inv.recorded[t.name]
 	first := missing[0] // name a column that existed before, if there is one
@@ -273,6 +282,11 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 			note("rollup %s is no longer in %s: the table %s and the view %s_%[1]s stay and get nothing new; drop them when nothing reads them", m[1], l.key("rollups"), name, l.Spec.Job)
 		}
 	}
+	for _, t := range common() {
+		if have := ttlOf(inv.tables[t.name].create); have != t.ttl {
+			note("table %s: its rows live by the TTL %s, and weir made it with %s: it was changed by hand: run `weir migrate`; until then rows may expire that weir needs", t.name, cmp.Or(have, "none"), cmp.Or(t.ttl, "none"))
+		}
+	}
 	for _, t := range l.tables() {
 		create := inv.tables[t.name].create
 		switch was, is := lifetime(ttlOf(create)), lifetime(t.ttl); {
@@ -355,6 +369,17 @@ func (inv *inventory) compare(t *table) ([]column, error) {
 		}
 	}
 	return missing, nil
+}
+
+// recomputed returns the columns of a table whose DEFAULT or ALIAS is not weir's. Without their DEFAULT the columns
+// of times have 1970, so that ClickHouse takes new rows for expired ones and does not store them.
+func (inv *inventory) recomputed(t *table) (changed []column) {
+	for _, col := range t.columns {
+		if have, there := inv.computed[t.name][col.name]; there && col.computed() != "" && plain(have) != plain(col.computed()) {
+			changed = append(changed, col)
+		}
+	}
+	return changed
 }
 
 // plain removes the quotes and spaces of an expression.

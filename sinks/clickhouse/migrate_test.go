@@ -452,6 +452,34 @@ func TestViewDropped(t *testing.T) {
 	}
 }
 
+// TestLifeChanged: a TTL of a table of all jobs that was changed by hand is named, and put right. A ledger whose
+// lines expire loses positions.
+func TestLifeChanged(t *testing.T) {
+	c := open(t)
+	j := actives()
+	install(t, c, j)
+	run(t, c, "ALTER TABLE "+c.name(LedgerTable)+" MODIFY TTL flushed_at + INTERVAL 30 DAY", "ALTER TABLE "+c.name("weir_dead_letters")+" REMOVE TTL")
+	s, err := c.Job(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(s.Notes, "\n")
+	for _, want := range []string{
+		"table weir_ledger: its rows live by the TTL flushed_at + toIntervalDay(30), and weir made it with none",
+		"table weir_dead_letters: its rows live by the TTL none, and weir made it with flushed_at + toIntervalDay(30)",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the notes are %q, want %q", got, want)
+		}
+	}
+	if steps, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(steps) != 2 {
+		t.Errorf("it migrates with %v, %v", steps, err)
+	}
+	if s, err = c.Job(t.Context(), j); err != nil || len(s.Notes) > 0 {
+		t.Errorf("after the migration: %v, the notes are %q", err, s.Notes)
+	}
+}
+
 // TestMigrateOutcome: a ledger from before there was an outcome, throttled, is refused
 // until the migration has added its column; the lines that it has stay.
 func TestMigrateOutcome(t *testing.T) {
@@ -588,6 +616,11 @@ func TestAlteredByHand(t *testing.T) {
 		{"a table dropped", "DROP TABLE {clicks_1h_rollup} SYNC", "there is no table clicks_1h_rollup, which weir migrate had made", ""},
 		{"a table remade", "CREATE OR REPLACE TABLE {clicks_1h_rollup} (a UInt8) ENGINE = MergeTree ORDER BY a", "its engine is MergeTree", "its engine is MergeTree"},
 		{"another order", "CREATE OR REPLACE TABLE {weir_rollups} (job String, version UInt32, rollup UInt32) ENGINE = AggregatingMergeTree ORDER BY job", "it is ordered by (job)", "it is ordered by (job)"},
+		{"a DEFAULT removed", "ALTER TABLE {clicks_state} MODIFY COLUMN flushed_at REMOVE DEFAULT", "column flushed_at is no longer DEFAULT now(), as weir migrate had made it: it was changed by hand", ""},
+		{"another DEFAULT", "ALTER TABLE {weir_ledger} MODIFY COLUMN began DateTime('UTC') DEFAULT toDateTime(0)", "column began is", "column began is"},
+		{"another DEFAULT of the same type", "ALTER TABLE {clicks_1m_rollup} MODIFY COLUMN rolled_at DEFAULT toDateTime(0, 'UTC')", "column rolled_at is no longer DEFAULT now()", ""},
+		{"another ALIAS", "ALTER TABLE {weir_ledger} MODIFY COLUMN slot ALIAS chunk", "column slot is no longer ALIAS bitOr(", ""},
+		{"a column that ClickHouse computes", "ALTER TABLE {clicks_state} MODIFY COLUMN flushed_in MATERIALIZED 0", "column flushed_in is MATERIALIZED SimpleAggregateFunction(max, UInt64), weir made it Simple", "column flushed_in is MATERIALIZED"},
 		{"a ledger column dropped", "ALTER TABLE {weir_ledger} DROP COLUMN late", "lacks column late", "column late is gone"},
 	} {
 		t.Run(a.name, func(t *testing.T) {
