@@ -20,7 +20,7 @@ type inventory struct {
 	database  bool
 	tables    map[string]found             // tables and views
 	columns   map[string]map[string]string // table → column → column.kind
-	computed  map[string]map[string]string // table → column → expression of its DEFAULT or ALIAS
+	defaults  map[string]map[string]string // table → column → expression of its DEFAULT, if it has one
 	functions map[string]bool
 	recorded  map[string]string // object → the statement last run for it
 	jobs      []registered
@@ -52,7 +52,7 @@ type registered struct {
 
 // inventory reads the system tables and the tables weir_jobs and weir_schema of a shard.
 func (c *Client) inventory(ctx context.Context, on *replicas) (*inventory, error) {
-	inv := &inventory{tables: map[string]found{}, columns: map[string]map[string]string{}, computed: map[string]map[string]string{}, functions: map[string]bool{}, recorded: map[string]string{}}
+	inv := &inventory{tables: map[string]found{}, columns: map[string]map[string]string{}, defaults: map[string]map[string]string{}, functions: map[string]bool{}, recorded: map[string]string{}}
 	database := text(c.cfg.Database)
 	err := on.checkSame(ctx)
 	if err != nil {
@@ -96,9 +96,9 @@ func (c *Client) inventory(ctx context.Context, on *replicas) (*inventory, error
 			return err
 		}
 		if inv.columns[table] == nil {
-			inv.columns[table], inv.computed[table] = map[string]string{}, map[string]string{}
+			inv.columns[table], inv.defaults[table] = map[string]string{}, map[string]string{}
 		}
-		inv.columns[table][name], inv.computed[table][name] = typ, expression
+		inv.columns[table][name], inv.defaults[table][name] = typ, expression
 		return nil
 	})
 	if err != nil {
@@ -168,14 +168,14 @@ func (c *Client) check(ctx context.Context, on *replicas, inv *inventory, l *lay
 	return nil
 }
 
-// complete returns an error if a table is missing, lacks a column, or computes one in another way.
+// complete returns an error if a table is missing, lacks a column, or has another DEFAULT.
 func (inv *inventory) complete(what string, t *table) error {
 	missing, err := inv.compare(t)
 	if err != nil {
 		return err
 	}
 	if missing == nil {
-		for _, col := range inv.recomputed(t) {
+		for _, col := range inv.undefaulted(t) {
 			return refuse(what, fmt.Sprintf("table %s: column %s is no longer %s, as weir migrate had made it: it was changed by hand", t.name, col.name, col.extra), missingAction)
 		}
 		return nil
@@ -371,11 +371,13 @@ func (inv *inventory) compare(t *table) ([]column, error) {
 	return missing, nil
 }
 
-// recomputed returns the columns of a table whose DEFAULT or ALIAS is not weir's. Without their DEFAULT the columns
-// of times have 1970, so that ClickHouse takes new rows for expired ones and does not store them.
-func (inv *inventory) recomputed(t *table) (changed []column) {
+// undefaulted returns the columns of a table whose DEFAULT is not weir's. Without it the columns of times
+// have 1970, so that ClickHouse takes new rows for expired ones and does not store them. What an ALIAS
+// is shown as may differ between versions of ClickHouse, so that is not compared.
+func (inv *inventory) undefaulted(t *table) (changed []column) {
 	for _, col := range t.columns {
-		if have, there := inv.computed[t.name][col.name]; there && col.computed() != "" && plain(have) != plain(col.computed()) {
+		want, ok := strings.CutPrefix(col.extra, defaulted)
+		if have, there := inv.defaults[t.name][col.name]; ok && there && have != want {
 			changed = append(changed, col)
 		}
 	}

@@ -213,8 +213,8 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 				step(t.name+" "+col.name+" index", alter+" MATERIALIZE INDEX "+indexName(col.name))
 			}
 		}
-		for _, col := range inv.recomputed(&t) { // changed by hand; the statement changes no row
-			step(t.name+" "+col.name+" computed", "ALTER TABLE "+c.name(t.name)+c.onCluster()+" MODIFY COLUMN "+col.definition())
+		for _, col := range inv.undefaulted(&t) { // changed by hand; the statement changes no row
+			step(t.name+" "+col.name+" default", "ALTER TABLE "+c.name(t.name)+c.onCluster()+" MODIFY COLUMN "+col.definition())
 		}
 		if sql := t.retain(c, inv.tables[t.name].create); sql != "" {
 			step(t.name+" ttl", sql)

@@ -619,7 +619,6 @@ func TestAlteredByHand(t *testing.T) {
 		{"a DEFAULT removed", "ALTER TABLE {clicks_state} MODIFY COLUMN flushed_at REMOVE DEFAULT", "column flushed_at is no longer DEFAULT now(), as weir migrate had made it: it was changed by hand", ""},
 		{"another DEFAULT", "ALTER TABLE {weir_ledger} MODIFY COLUMN began DateTime('UTC') DEFAULT toDateTime(0)", "column began is", "column began is"},
 		{"another DEFAULT of the same type", "ALTER TABLE {clicks_1m_rollup} MODIFY COLUMN rolled_at DEFAULT toDateTime(0, 'UTC')", "column rolled_at is no longer DEFAULT now()", ""},
-		{"another ALIAS", "ALTER TABLE {weir_ledger} MODIFY COLUMN slot ALIAS chunk", "column slot is no longer ALIAS bitOr(", ""},
 		{"a column that ClickHouse computes", "ALTER TABLE {clicks_state} MODIFY COLUMN flushed_in MATERIALIZED 0", "column flushed_in is MATERIALIZED SimpleAggregateFunction(max, UInt64), weir made it Simple", "column flushed_in is MATERIALIZED"},
 		{"a ledger column dropped", "ALTER TABLE {weir_ledger} DROP COLUMN late", "lacks column late", "column late is gone"},
 	} {

@@ -43,16 +43,6 @@ const aliased = "ALIAS "
 // defaulted begins the extra of a column that inserts leave to ClickHouse.
 const defaulted = "DEFAULT "
 
-// computed returns the expression that gives the column its value; empty if inserts do.
-func (c column) computed() string {
-	for _, way := range []string{aliased, defaulted} {
-		if expression, ok := strings.CutPrefix(c.extra, way); ok {
-			return expression
-		}
-	}
-	return ""
-}
-
 // kind returns the type of the column, and whether it is computed: what compare compares.
 func (c column) kind() string {
 	if strings.HasPrefix(c.extra, aliased) {
