@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -20,8 +22,12 @@ import (
 )
 
 // lineMost is the longest line that becomes a record: the brokers' default
-// limit.
-const lineMost = 1 << 20
+// limit. A longer line than linesMost goes out by itself, others together with as many
+// as have so many bytes.
+const (
+	lineMost  = 1 << 20
+	linesMost = 900_000
+)
 
 func produceCommand() *cobra.Command {
 	var brokers []string
@@ -64,6 +70,11 @@ It is for trying weir with your own events: it supports no accounts and no TLS.`
 			if n > 0 || err == nil {
 				fmt.Fprintf(c.ErrOrStderr(), "%s produced to %s\n", spelling.Count(n, "record"), topic)
 			}
+			if clock != nil {
+				if none := clock.none.Load(); none > 0 {
+					fmt.Fprintf(c.ErrOrStderr(), "note: %s without a time in unit %s at %s: their Kafka time is now\n", spelling.Count(none, "line"), timeUnit, timeField)
+				}
+			}
 			return err
 		},
 	}
@@ -81,6 +92,7 @@ type lineClock struct {
 	reader *event.Reader
 	vals   [1]event.Value
 	unit   event.Unit
+	none   atomic.Int64 // lines without a time that can be read
 }
 
 func newLineClock(field, unit string) (*lineClock, error) {
@@ -100,11 +112,15 @@ func newLineClock(field, unit string) (*lineClock, error) {
 // refuses that, and with it all records of its batch.
 func (c *lineClock) of(line []byte) time.Time {
 	now := time.Now()
-	if c != nil && c.reader.Read(&event.Record{Value: line}, c.vals[:]) == nil {
-		if t, ok := c.vals[0].Time(c.unit); ok && int64(t) < now.UnixMilli() {
-			return time.UnixMilli(int64(t))
+	if c == nil {
+		return now
+	}
+	if c.reader.Read(&event.Record{Value: line}, c.vals[:]) == nil {
+		if t, ok := c.vals[0].Time(c.unit); ok {
+			return time.UnixMilli(min(int64(t), now.UnixMilli()))
 		}
 	}
+	c.none.Add(1)
 	return now
 }
 
@@ -116,33 +132,43 @@ func (p *producer) lines(ctx context.Context, in io.Reader, clock *lineClock) (n
 	if err != nil {
 		return 0, err
 	}
+	w.BatchBytes = 2 * lineMost // the batches below are shorter
 	defer func() { err = errors.Join(err, closeWriter()) }()
-	batches := make(chan []kafka.Message)
+	batches := make(chan lineBatch)
 	failed := make(chan error, 1)
 	ended := make(chan struct{})
 	defer close(ended)
 	go func() { // a read from a terminal cannot be interrupted
 		defer close(batches)
 		r := bufio.NewReaderSize(in, lineMost)
-		var batch []kafka.Message
+		var batch lineBatch
+		send := func() bool {
+			select {
+			case batches <- batch:
+				batch = lineBatch{}
+				return true
+			case <-ended:
+				return false
+			}
+		}
 		for number := 1; ; number++ {
 			line, err := r.ReadSlice('\n')
 			if errors.Is(err, bufio.ErrBufferFull) {
 				failed <- fmt.Errorf("line %d has more than 1 MiB", number)
 				err = io.EOF
 			} else if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
-				batch = append(batch, kafka.Message{Value: bytes.Clone(line), Time: clock.of(line)})
+				if len(batch.messages) > 0 && batch.bytes+len(line) > linesMost && !send() {
+					return
+				}
+				batch.messages = append(batch.messages, kafka.Message{Value: bytes.Clone(line), Time: clock.of(line)})
+				batch.numbers = append(batch.numbers, number)
+				batch.bytes += len(line)
 			}
 			if err != nil && !errors.Is(err, io.EOF) {
 				failed <- err
 			}
-			if len(batch) > 0 && (err != nil || len(batch) == produceBatch || r.Buffered() == 0) {
-				select {
-				case batches <- batch:
-				case <-ended:
-					return
-				}
-				batch = nil
+			if m := len(batch.messages); m > 0 && (err != nil || m == produceBatch || r.Buffered() == 0) && !send() {
+				return
 			}
 			if err != nil {
 				return
@@ -162,10 +188,35 @@ func (p *producer) lines(ctx context.Context, in io.Reader, clock *lineClock) (n
 					return n, nil
 				}
 			}
-			if err := p.write(ctx, w, batch); err != nil {
-				return n, err
+			left, err := p.write(ctx, w, batch.messages)
+			n += int64(len(batch.messages) - len(left))
+			if err != nil {
+				return n, batch.refused(left, err)
 			}
-			n += int64(len(batch))
 		}
 	}
+}
+
+// A lineBatch is some lines that go out together.
+type lineBatch struct {
+	messages []kafka.Message
+	numbers  []int // of the lines, from 1
+	bytes    int
+}
+
+// refused names the lines that are not in the topic after an error.
+func (b *lineBatch) refused(left []int, err error) error {
+	if len(left) == 0 {
+		return err
+	}
+	const most = 10
+	var lines []string
+	for _, i := range left[:min(len(left), most)] {
+		lines = append(lines, strconv.Itoa(b.numbers[i]))
+	}
+	what := strings.Join(lines, ", ")
+	if more := len(left) - len(lines); more > 0 {
+		what += fmt.Sprintf(" and %d more up to %d", more, b.numbers[left[len(left)-1]])
+	}
+	return fmt.Errorf("%w; not in the topic are the lines %s, and all behind line %d", err, what, b.numbers[len(b.numbers)-1])
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"weir/internal/await"
@@ -91,6 +92,9 @@ func TestLines(t *testing.T) {
 		t.Errorf("%d lines, %v", n, err)
 	}
 	comes(dated, undated, bad, future)
+	if none := clock.none.Load(); none != 2 {
+		t.Errorf("%d lines without a time, want 2", none)
+	}
 	if got := times[dated].UnixMilli(); got != 1_700_000_000_250 {
 		t.Errorf("the Kafka time of %s is %d", dated, got)
 	}
@@ -134,6 +138,45 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// TestLinesRefused: where a broker refuses some lines of a batch, the number is that of the lines in the topic, and the
+// error names the others. A line of just below 1 MiB is a record, with shorter ones in front and behind.
+func TestLinesRefused(t *testing.T) {
+	topics := append(localTopics([]string{"small"}, 2, map[string]string{"max.message.bytes": "2000"}), localTopics([]string{"wide"}, 1, nil)...)
+	broker, err := local.StartBroker(t.Context(), local.BrokerConfig{Listen: "127.0.0.1:0", Topics: topics})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { broker.Close() })
+	client, err := kgo.NewClient(kgo.SeedBrokers(broker.Addr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	for _, c := range []struct {
+		topic, lines string
+		want         int64
+		err          string
+	}{
+		{"small", "a\n\nb\n" + strings.Repeat("x", 5000) + "\nc\n", 2, "; not in the topic are the lines 1, 4, and all behind line 5"},
+		{"wide", "a\n" + strings.Repeat("x", 1_040_000) + "\nb\n", 3, ""},
+	} {
+		p := &producer{brokers: []string{broker.Addr()}, topic: c.topic, codec: "none", log: slog.New(slog.DiscardHandler)}
+		n, err := p.lines(t.Context(), strings.NewReader(c.lines), nil)
+		if n != c.want || (err == nil) != (c.err == "") || err != nil && !strings.HasSuffix(err.Error(), c.err) {
+			t.Errorf("%s: %d lines, %v; want %d and %q", c.topic, n, err, c.want, c.err)
+		}
+		ends, err := kadm.NewClient(client).ListEndOffsets(t.Context(), c.topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := int64(0)
+		ends.Each(func(o kadm.ListedOffset) { in += o.Offset })
+		if in != n {
+			t.Errorf("%s: %d records are in the topic, and %d were reported", c.topic, in, n)
+		}
+	}
+}
+
 // leaderless is a cluster of which no partition has a leader.
 type leaderless struct{}
 
@@ -150,8 +193,8 @@ func TestStoppedWithoutLeader(t *testing.T) {
 	t.Cleanup(func() { w.Close() })
 	for _, retries := range []bool{false, true} { // weir up does not mind
 		p := &producer{topic: "plays", retries: retries, log: slog.New(slog.DiscardHandler)}
-		if err := p.write(ctx, w, []kafka.Message{{Value: []byte("a")}}); errors.Is(err, protocol.ErrNoLeader) == retries {
-			t.Errorf("retries %t: %v", retries, err)
+		if left, err := p.write(ctx, w, []kafka.Message{{Value: []byte("a")}}); errors.Is(err, protocol.ErrNoLeader) == retries || len(left) != 1 {
+			t.Errorf("retries %t: %v, left %v", retries, err, left)
 		}
 	}
 }

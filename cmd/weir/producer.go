@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -115,15 +116,16 @@ func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err erro
 		}
 		// The write does not end with ctx, so that a record is either in the log and in the truth,
 		// or in neither.
-		if err := p.write(ctx, w, messages); err != nil {
-			return n, err
-		}
-		if p.truth != nil {
-			for i := range messages {
+		left, err := p.write(ctx, w, messages)
+		for i := range messages {
+			if p.truth != nil && !slices.Contains(left, i) {
 				p.truth.Add(&records[i])
 			}
 		}
-		n += int64(len(messages))
+		n += int64(len(messages) - len(left))
+		if err != nil {
+			return n, err
+		}
 		if time.Since(said) > 5*time.Second {
 			said = time.Now()
 			p.log.Info("producing", "topic", p.topic, "events", n, "per_second", int64(float64(n)/time.Since(began).Seconds()))
@@ -133,29 +135,37 @@ func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err erro
 }
 
 // write writes all messages, some of them more than once if a broker's answer
-// was lost. If ctx ends while some are refused, they are an error, or with retries left out.
-func (p *producer) write(ctx context.Context, w *kafka.Writer, messages []kafka.Message) error {
+// was lost. If ctx ends while some are refused, they are an error, or with retries left out. left are the indexes of
+// messages without an acknowledgement, ascending.
+func (p *producer) write(ctx context.Context, w *kafka.Writer, messages []kafka.Message) (left []int, err error) {
+	sent := messages
 	for {
-		err := w.WriteMessages(context.WithoutCancel(ctx), messages...)
+		err := w.WriteMessages(context.WithoutCancel(ctx), sent...)
 		if err == nil {
-			return nil
+			return nil, nil
+		}
+		if left == nil {
+			for i := range messages {
+				left = append(left, i)
+			}
 		}
 		leaderless := errors.Is(err, protocol.ErrNoLeader) // nothing was sent: the cluster elects a leader
 		var each kafka.WriteErrors
 		if errors.As(err, &each) { // one error for each message, mostly all the same
-			var left []kafka.Message
+			var refused []int
+			var again []kafka.Message
 			leaderless = true
-			for i, e := range each {
+			for k, e := range each {
 				if e != nil {
-					left, err = append(left, messages[i]), e
+					refused, again, err = append(refused, left[k]), append(again, sent[k]), e
 					leaderless = leaderless && errors.Is(e, protocol.ErrNoLeader)
 				}
 			}
-			err = fmt.Errorf("%d of %d records refused: %w", len(left), len(messages), err)
-			messages = left
+			err = fmt.Errorf("%d of %d records refused: %w", len(again), len(sent), err)
+			left, sent = refused, again
 		}
 		if err = fmt.Errorf("producing to %s: %w", p.topic, err); !p.retries && !leaderless {
-			return err
+			return left, err
 		}
 		if leaderless {
 			p.log.Warn("a partition has no leader; trying again in 1s", "error", err)
@@ -165,9 +175,9 @@ func (p *producer) write(ctx context.Context, w *kafka.Writer, messages []kafka.
 		select {
 		case <-ctx.Done():
 			if p.retries { // no job needs these records
-				return nil
+				return left, nil
 			}
-			return err
+			return left, err
 		case <-time.After(time.Second):
 		}
 	}
