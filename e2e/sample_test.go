@@ -21,6 +21,7 @@ func TestSample(t *testing.T) {
 	s.create("clicks", 3)
 	s.create("empty", 2)
 	s.create("aborted", 1)
+	s.create("arrays", 1)
 	s.clicks()
 	at := time.Now().UTC().Truncate(time.Hour).Add(-2 * time.Hour)
 	var records []*kgo.Record
@@ -83,6 +84,17 @@ func TestSample(t *testing.T) {
 		if got := check(1, "--sample", "240"); !slices.Contains(got, want) { // 1, because the tables are of a job without it
 			t.Errorf("%s: no line %q in\n%s", key, want, strings.Join(got, "\n"))
 		}
+	}
+
+	// A form that the job does not read has a line of its own.
+	array := &kgo.Record{Topic: s.topic("arrays"), Value: []byte(`[{"page":"/p"}]`)}
+	if err := s.client.ProduceSync(await.Context(t), array).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	s.configure(fmt.Sprintf(clicksJob, s.topic("arrays")))
+	const odd = "! sample     job clicks: 1 of 1 records (100 %) have a value that is an array: with each: $ its elements are the events; e.g. partition 0 offset 0"
+	if got := check(1, "--sample", "10"); !slices.Contains(got, odd) {
+		t.Errorf("no line %q in\n%s", odd, strings.Join(got, "\n"))
 	}
 
 	// A job that does not fit: the exit code says so, to programs too.

@@ -22,7 +22,8 @@ type reading struct {
 	schemas jobs.Schemas         // of a format that needs them
 	spans   map[int32]event.Span // the offsets to read, by partition; Next: endless if there is no end
 	tell    func(*window.Verdict) error
-	each    func() error // after each batch
+	each    func() error                             // after each batch
+	look    func(partition int32, rec *event.Record) // at each record of the spans; nil: nothing does
 
 	mu    sync.Mutex // several brokers deliver at the same time
 	asked map[event.SchemaID]refusal
@@ -60,6 +61,13 @@ func (r *reading) observe(ctx context.Context, b *event.Batch) error {
 	span, wanted := r.spans[b.Partition]
 	if !wanted {
 		return nil
+	}
+	if r.look != nil && b.Unreadable == "" {
+		for i := range b.Records {
+			if rec := &b.Records[i]; rec.Offset >= span.First && rec.Offset < span.Next {
+				r.look(b.Partition, rec)
+			}
+		}
 	}
 	err := r.judged(ctx, b, func(v *window.Verdict) error {
 		if v.Offset >= span.Next {

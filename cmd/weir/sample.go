@@ -39,6 +39,7 @@ type sample struct {
 	windows  times             // of the counted events
 	ids      spread            // of dedupe
 	keys     spread            // of throttle
+	odd      *odd              // forms that the job does not read; nil: they are not looked for
 	cut      string            // why it ended early
 }
 
@@ -108,13 +109,14 @@ func (k *checker) sample(cfg *config.Config, j *config.Job, src *ingest.Source, 
 		from[p] = span.First
 	}
 	s := newSample()
+	s.odd = newOdd(spec)
 	schemas, end, err := schemasOf(cfg, j, spec)
 	if err != nil {
 		fail(err)
 		return
 	}
 	defer end()
-	r := &reading{judge: judge, schemas: schemas, spans: spans, tell: s.add}
+	r := &reading{judge: judge, schemas: schemas, spans: spans, tell: s.add, look: s.odd.add}
 	err = r.run(ctx, src, from)
 	if err != nil && ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		s.cut, err = fmt.Sprintf("; stopped after %s", sampleTimeout), nil
@@ -230,6 +232,9 @@ func (k *checker) report(j *config.Job, s *sample, partitions int) {
 			r.outcome, share(s.reasons[r]), printable(r.text), s.examples[r].partition, s.examples[r].offset), 0})
 	}
 
+	if s.odd != nil {
+		s.odd.report(k, subject)
+	}
 	if d := j.Dedupe; d != nil {
 		k.add(scattered(subject, "dedupe", "ids", "counts the events of an id once by itself", d.Field, &s.ids))
 	}

@@ -63,7 +63,7 @@ It cannot know what retention has deleted of them, and says that too.`,
 	configFlags(c)
 	c.Flags().StringVar(&job, "job", "", "the job; it may be left out where there is only one")
 	c.Flags().Int32Var(&t.partition, "partition", -1, "only this partition")
-	c.Flags().StringVar(&from, "from", "end", "where to begin: end, beginning, an offset (with --partition), or -N for the newest N records in all")
+	c.Flags().StringVar(&from, "from", "end", "where to begin: end, beginning, an offset (with --partition), or -N for the newest N offsets in all")
 	c.Flags().StringVar(&until, "until", "", "end: stop where the logs end now")
 	c.Flags().Int64Var(&t.limit, "limit", 0, "stop after this many lines; 0: never")
 	c.Flags().StringSliceVar(&t.names, "outcome", nil, "only records with these outcomes, such as malformed,late")
