@@ -95,6 +95,24 @@ func TestIndexLikeKey(t *testing.T) {
 	}
 }
 
+// TestWholeKeyOfProtobuf: a key that is a message has no value, and a warning says so; a condition can ask whether there is one.
+func TestWholeKeyOfProtobuf(t *testing.T) {
+	for by, want := range map[string][]string{
+		"by: [key]":                           {`weir.yaml:1:146: jobs[0].by[0]: a key of protobuf is a message, which is no text and no number, so that every record that has one is malformed; name a field of it, such as key.id`},
+		"by: [key.id]":                        nil,
+		"where: [{field: key, exists: true}]": nil,
+	} {
+		data := `{registry: {url: "http://registry:8081"}, jobs: [{name: a, topic: a, format: protobuf, key_format: protobuf, time: {field: ts}, window: 1m, ` + by + `}]}`
+		_, origins, err := Load(Options{File: "weir.yaml", Data: []byte(data)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, lines(origins.Warnings)); diff != "" {
+			t.Errorf("%s: %s", by, diff)
+		}
+	}
+}
+
 // TestOfRecordAlone: without each, a path that begins with record: is a key of that spelling, and a warning says so.
 func TestOfRecordAlone(t *testing.T) {
 	for each, want := range map[string][]string{

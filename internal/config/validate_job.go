@@ -409,6 +409,9 @@ func (v *validator) needs(path string, j *Job) {
 	}
 	var whole string
 	for _, u := range j.uses() {
+		if j.KeyFormat == event.Protobuf.String() && u.field == "key:" && !strings.Contains(u.at, "where") { // a condition can ask whether it exists
+			v.warn(path+"."+u.at, "a key of protobuf is a message, which is no text and no number, so that every record that has one is malformed; name a field of it, such as key.id")
+		}
 		switch key, of := strings.CutPrefix(u.field, "key:"); {
 		case !of || j.KeyFormat == "":
 		case whole == "":
