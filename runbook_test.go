@@ -44,7 +44,7 @@ var computed = map[string][]string{
 		"job ", "rollup %s is no longer in %s: the table %s and the view %s_%[1]s stay and get nothing new; drop them when nothing reads them",
 		"job ", "table %s: %s was %s, is %s: run `weir migrate`; until then rows live as before",
 		"job ", "table %s: keep_states in %s has changed: run `weir migrate`; until then states live as before",
-		"job ", "table %s: its rows live by the TTL %s, and weir made it with %s: it was changed by hand: run `weir migrate`; until then rows may expire that weir needs"},
+		"job ", "table %s: its rows live by the TTL %s, and were made to live by %s: it was changed by hand: run `weir migrate`; until then rows may expire too early"},
 	"ingest/survey.go text": {"ingest/member.go", "group %s is taken: its members count into database %s, and this process into %s. ",
 		"Each would count a part of the records, so this process gets no partitions while the other members are in the group. ",
 		"Give one of the two deployments another kafka.group, or stop one: the other then reads from the position in its own ledger"},

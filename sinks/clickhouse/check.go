@@ -284,7 +284,7 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 	}
 	for _, t := range common() {
 		if have := ttlOf(inv.tables[t.name].create); have != t.ttl {
-			note("table %s: its rows live by the TTL %s, and weir made it with %s: it was changed by hand: run `weir migrate`; until then rows may expire that weir needs", t.name, cmp.Or(have, "none"), cmp.Or(t.ttl, "none"))
+			note("table %s: its rows live by the TTL %s, and were made to live by %s: it was changed by hand: run `weir migrate`; until then rows may expire too early", t.name, cmp.Or(have, "none"), cmp.Or(t.ttl, "none"))
 		}
 	}
 	for _, t := range l.tables() {

@@ -465,8 +465,8 @@ func TestLifeChanged(t *testing.T) {
 	}
 	got := strings.Join(s.Notes, "\n")
 	for _, want := range []string{
-		"table weir_ledger: its rows live by the TTL flushed_at + toIntervalDay(30), and weir made it with none",
-		"table weir_dead_letters: its rows live by the TTL none, and weir made it with flushed_at + toIntervalDay(30)",
+		"table weir_ledger: its rows live by the TTL flushed_at + toIntervalDay(30), and were made to live by none",
+		"table weir_dead_letters: its rows live by the TTL none, and were made to live by flushed_at + toIntervalDay(30)",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the notes are %q, want %q", got, want)
