@@ -170,18 +170,20 @@ func tryDivisors(j *Job) string {
 // ours are the columns that weir adds to a job's tables and views.
 var ours = []string{"window_start", "window_end", "hits", "flushed_at", "flushed_in", "rolled_at", "rolled_in", "complete"}
 
-// lost are the names of group columns that ClickHouse writes into the definition of a table or a view
-// without quotes, where it then takes them for something else: at its next start it cannot read
-// the definition. Of measures that is so of the first one alone. (26.7; sinks/clickhouse
-// TestNamesAfterRestart.)
-var lost = []string{"not", "cube", "false", "inf", "infinity", "nan", "rollup", "top", "true"}
+// unreadable are the names of group columns that ClickHouse (26.7) writes into the definition of a table
+// or a view without quotes. At its next start it takes them for something else and cannot read the
+// definition: see TestNamesAfterRestart of sinks/clickhouse.
+var unreadable = []string{"cube", "false", "inf", "infinity", "nan", "not", "rollup", "top", "true"}
+
+// unreadableMeasures are those that are unreadable as names of measures, too.
+var unreadableMeasures = []string{"not"}
 
 // columns checks the names of group columns and measures, which share a table.
 func (v *validator) columns(path string, j *Job) {
 	taken := map[string]string{}
-	claim := func(at, place, name string, lost []string) {
+	claim := func(at, place, name string, refused []string) {
 		switch {
-		case slices.Contains(lost, name):
+		case slices.Contains(refused, name):
 			v.complain(at, "ClickHouse cannot read a table with a column %s again when it restarts; choose another name", name)
 		case slices.Contains(ours, name):
 			v.complain(at, "%s is a column of weir's own; choose another name", name)
@@ -221,7 +223,7 @@ func (v *validator) columns(path string, j *Job) {
 			v.complain(at, "the path cannot become a column name; give it one: {name: %s, field: %s}", cmpOr(nameLike(strings.ReplaceAll(c.Name, "]", "")), "column"), quoteIndexed(c.Field[0]))
 			continue
 		}
-		claim(name, place, c.Name, lost)
+		claim(name, place, c.Name, unreadable)
 	}
 	for i, m := range j.Measures {
 		place := fmt.Sprintf("measures[%d]", i)
@@ -230,7 +232,7 @@ func (v *validator) columns(path string, j *Job) {
 			v.complain(at, "partial is the measure that says why live answers are partial; choose another name")
 			continue
 		}
-		claim(at, place, m.Name, lost[:1])
+		claim(at, place, m.Name, unreadableMeasures)
 		if k := m.kind(); k != nil {
 			for _, suffix := range k.parts {
 				claim(at, place+", for its column "+m.Name+suffix+",", m.Name+suffix, nil)
