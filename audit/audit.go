@@ -18,7 +18,7 @@
 //     partition that the topic has (Beyond, Deleted, Vanished), and counts the topic that
 //     is there now (Recreated).
 //
-// Two differences may exist although all of this holds (Clipped, Twice): see
+// Three differences may exist although all of this holds (Clipped, Twice, Short): see
 // [Audit.Notes].
 //
 // The sink marks sums, lines and windows that it cannot read as a whole, and the
@@ -31,6 +31,7 @@
 //	for … { a.Hits(slot, n, settled) }                  // sums over rows, in any order
 //	for … { if a.Window(w, rolled, rows) { for … { a.Measure(w, name, least, most, made) } } }
 //	for … { a.Line(&line, comparable) }                 // by epoch, partition, chunk, first
+//	a.Shown(events)                                     // of all windows, if they are kept for ever
 //	for f := range a.Findings { … }
 //	found, lag := a.Log(assignments)
 //
@@ -45,6 +46,7 @@
 //	chunks.go    rule 3, Clipped
 //	rollups.go   rule 4
 //	log.go       rule 5
+//	total.go     Short
 //	coverage.go  the ledger against the log of a running job; waits.go and watermark.go: over time
 package audit
 
@@ -71,6 +73,8 @@ type Audit struct {
 	reached []Reached
 	topics  []counted // parallel to reached
 	looked  Looked
+	shown   uint64   // events of all windows, by the view that has the most
+	summed  bool     // shown is known
 	ahead   struct { // windows that do not add up and are not judged, because of the sink's clock
 		windows uint64
 		by      event.Time
@@ -99,10 +103,10 @@ func (a *Audit) Findings(yield func(Finding) bool) {
 }
 
 // Notes yields differences between the numbers and the log that are no damage to
-// the tables, so that no repair of them helps. Each is Clipped or Twice.
+// the tables, so that no repair of them helps. Each is Clipped, Twice or Short.
 func (a *Audit) Notes(yield func(Finding) bool) {
-	if a.clipped(yield) {
-		a.twice(yield)
+	if a.clipped(yield) && a.twice(yield) {
+		a.short(yield)
 	}
 }
 

@@ -25,12 +25,13 @@ const (
 	Ahead                  // Found chunks and Expected windows do not add up, and the sink's clock is up to By behind the times of their rows
 	Clipped                // rows hold less than was counted, or may do so, because the log was cut inside the chunk
 	Twice                  // two epochs counted the same offsets of one topic: up to Found events
+	Short                  // Expected events were counted, and the views show Found in all, though nothing else is found
 	Kinds                  // how many there are
 )
 
 // kinds has the name of each Kind; weir_audit has the same names.
 var kinds = [Kinds]string{Unbalanced: "outcomes", Outside: "line", Uneven: "events", Hole: "hole", Missing: "rows missing", Excess: "rows in excess", Unknown: "no line", Lost: "window", Behind: "rollup",
-	Beyond: "log end", Deleted: "log start", Vanished: "partition", Recreated: "topic", Ahead: "ahead", Clipped: "cut", Twice: "twice"}
+	Beyond: "log end", Deleted: "log start", Vanished: "partition", Recreated: "topic", Ahead: "ahead", Clipped: "cut", Twice: "twice", Short: "short"}
 
 func (k Kind) String() string { return kinds[k] }
 
@@ -41,13 +42,13 @@ type Offsets struct{ First, Next int64 }
 func (o Offsets) Empty() bool { return o.First >= o.Next }
 
 // A Finding is one thing that does not add up. Lost and Behind are about a window and
-// group of a rollup; Beyond, Deleted, Vanished, Recreated and Twice about a partition; Ahead about the whole
+// group of a rollup; Beyond, Deleted, Vanished, Recreated and Twice about a partition; Ahead and Short about the whole
 // job; all others about a chunk of a partition.
 type Finding struct {
 	Kind       Kind
 	Job, Topic string
 
-	// The place, except for Lost, Behind and Ahead.
+	// The place, except for Lost, Behind, Ahead and Short.
 	Partition int32
 	Epoch     uint8
 	Chunk     int64

@@ -29,13 +29,15 @@ func verifyCommand() *cobra.Command {
 		Long: `Compare what ClickHouse stores with itself and with Kafka: the outcomes of every
 ledger line with its offsets, the counts of every chunk with the number that the
 ledger says was counted, every rollup with the rows that it is made from, and the
-ledger with the log. It changes nothing and may run beside weir run. It does not judge
-what was written in the last ten seconds, because a flush may be going on. If that does
-not add up, the last line says of how many chunks.
+ledger with the log. If a rollup is kept for ever, verify also compares the sum of its
+view with all that was counted, and notes how many events are missing. It changes
+nothing and may run beside weir run. It does not judge what was written in the last ten
+seconds, because a flush may be going on. If that does not add up, the last line says of
+how many chunks.
 
---from and --to bound the windows of rollups that are compared; without --from,
-longer rollups are compared as far back as there are state rows. The ledger is
-always checked as a whole.
+--from and --to bound the windows of rollups that are compared, and leave out the sum;
+without --from, longer rollups are compared as far back as there are state rows. The
+ledger is always checked as a whole.
 
 Records that are not counted yet are no mismatch as long as something of their
 partition is flushed into this database. If nothing is, verify waits as long as a

@@ -394,7 +394,8 @@ func (j auditJob) raisedAt() string {
 }
 
 // Audit passes what is stored of the job to a: the counts of the state rows by slot,
-// each rollup with the rows it is made from, and the ledger. It reads day by day, so
+// each rollup with the rows it is made from, the ledger, and, if a's scope has no bounds, how
+// many events the views show in all. It reads day by day, so
 // that a server with little memory can answer, and calls progress after each step.
 // Without a From in a's scope, a longer rollup is compared with the shorter one only as
 // far back as there are state rows.
@@ -483,7 +484,30 @@ func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, to
 	if err := s.auditLines(ctx, a, d); err != nil {
 		return err
 	}
+	if a.Scope.From == 0 && a.Scope.Until == 0 {
+		if err := s.auditShown(ctx, a); err != nil {
+			return err
+		}
+	}
 	report()
+	return nil
+}
+
+// auditShown passes the events that the views show in all, which only a rollup that is kept
+// for ever can tell. The longest has the fewest rows.
+func (s *Sink) auditShown(ctx context.Context, a *audit.Audit) error {
+	for i := len(s.layout.levels) - 1; i >= 0; i-- {
+		v := &s.layout.levels[i]
+		if v.Keep > 0 {
+			continue
+		}
+		events := uint64(0)
+		sql := fmt.Sprintf("SELECT sum(hits) FROM (%s) SETTINGS max_bytes_before_external_group_by = %d", render("shown", s.layout.level(s.client, i)), comparison{}.Spill())
+		err := s.client.home().queryFor(ctx, "add up the view "+v.view, sql, func(scan func(...any) error) error { return scan(&events) })
+		if err != nil || a.Shown(events) {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -64,6 +64,60 @@ func TestKeepRaised(t *testing.T) {
 	}
 }
 
+// TestExpiredUncounted: events of which the state rows expired before they were rolled up, or before the
+// rest of their window was counted, are in no view. The audit notes how many, if a rollup is kept for ever.
+func TestExpiredUncounted(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		name   string
+		rolled bool          // before the rows expire
+		later  int64         // of the events after that
+		keep   time.Duration // of the longer rollup
+		want   audit.Finding // what is noted
+	}{
+		{"never rolled up", false, noon + 7_200_000, 0, audit.Finding{Kind: audit.Short, Expected: 5, Found: 2}},
+		{"the rest of the window", true, noon, 0, audit.Finding{Kind: audit.Short, Expected: 5, Found: 3}},
+		{"rolled up", true, noon + 7_200_000, 0, audit.Finding{}},
+		{"not kept", false, noon + 7_200_000, 90 * day, audit.Finding{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cl := open(t)
+			j := actives()
+			j.Keep, j.Rollups = 4*day, []Rollup{{Window: time.Minute, Keep: 90 * day}, {Window: time.Hour, Keep: c.keep}}
+			s := install(t, cl, j)
+			op := operator(t, s.layout.Spec, 0, 1)
+			observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 1, "a"), click(noon, "/", 2, "b"), click(noon, "/", 3, "c"))
+			write(t, s, op.Take())
+			if c.rolled {
+				roll(t, s, true)
+			}
+			// It is as if this had been five days ago: the rows are gone, and the line is there.
+			run(t, cl, "TRUNCATE TABLE "+cl.name("clicks_state"),
+				"ALTER TABLE "+cl.name(LedgerTable)+" UPDATE began = began - 5 * 86400, flushed_at = flushed_at - 5 * 86400 WHERE 1 SETTINGS mutations_sync = 1",
+				"ALTER TABLE "+cl.name("clicks_1m_rollup")+" UPDATE rolled_at = rolled_at - 5 * 86400 WHERE 1 SETTINGS mutations_sync = 1",
+				"ALTER TABLE "+cl.name("clicks_1h_rollup")+" UPDATE rolled_at = rolled_at - 5 * 86400 WHERE 1 SETTINGS mutations_sync = 1")
+			observe(t, op, 1, 0, event.Time(c.later), click(c.later, "/", 4, "d"), click(c.later, "/", 5, "e"))
+			write(t, s, op.Take())
+			for _, when := range []string{"in the live tail", "rolled up"} {
+				if when == "rolled up" {
+					roll(t, s, true)
+				}
+				a := audited(t, s, audit.Scope{})
+				for f := range a.Findings {
+					t.Errorf("%s: the audit finds %+v", when, f)
+				}
+				var got audit.Finding
+				for f := range a.Notes {
+					got = f
+				}
+				if got != c.want {
+					t.Errorf("%s: the audit notes %+v, want %+v", when, got, c.want)
+				}
+			}
+		})
+	}
+}
+
 // TestRollupKeepRaised: windows of a rollup that have expired by its keep of before are made again, as far as there
 // are the rows that it is made from, and nothing calls them missing.
 func TestRollupKeepRaised(t *testing.T) {

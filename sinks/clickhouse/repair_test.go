@@ -18,11 +18,16 @@ func findings(t *testing.T, s *Sink) (all []audit.Finding) {
 
 func within(t *testing.T, s *Sink, scope audit.Scope) (all []audit.Finding) {
 	t.Helper()
+	return slices.Collect(audited(t, s, scope).Findings)
+}
+
+func audited(t *testing.T, s *Sink, scope audit.Scope) *audit.Audit {
+	t.Helper()
 	a := audit.New(audit.Job{Chunk: s.layout.Spec.Chunk}, scope)
 	if err := s.Audit(t.Context(), a, nil); err != nil {
 		t.Fatal(err)
 	}
-	return slices.Collect(a.Findings)
+	return a
 }
 
 // TestRepair: three levels, with windows whose length does not divide a day, are emptied

@@ -191,7 +191,10 @@ func Merge(rows map[Key]*Row, length event.Time) map[Key]Numbers {
 func (s *Sink) View(length event.Time) map[Key]Numbers {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
-	c := s.contents()
+	return s.view(s.contents(), length)
+}
+
+func (s *Sink) view(c *Contents, length event.Time) map[Key]Numbers {
 	view := map[Key]Numbers{}
 	for key, n := range c.Rollups[length] {
 		view[key] = n
@@ -248,6 +251,13 @@ func (s *Sink) Audit(_ context.Context, a *audit.Audit, progress func(done, tota
 	}
 	for _, l := range c.Lines() {
 		a.Line(&l, true)
+	}
+	for _, length := range s.rollups {
+		shown := uint64(0)
+		for _, n := range s.view(c, length) {
+			shown += n.Hits
+		}
+		a.Shown(shown)
 	}
 	if progress != nil {
 		progress(1, 1)

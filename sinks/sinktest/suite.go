@@ -337,6 +337,9 @@ func audits(t *testing.T, b Backend) {
 	for _, f := range found {
 		t.Errorf("after a clean run: %+v", f)
 	}
+	for f := range a.Notes {
+		t.Errorf("after a clean run it notes %+v", f)
+	}
 	hours := map[memory.Key]bool{}
 	for key := range want.Rows {
 		hours[memory.Key{Window: key.Window - key.Window%Rollups[1], Group: key.Group}] = true
