@@ -502,8 +502,13 @@ func (s *Sink) auditShown(ctx context.Context, a *audit.Audit) error {
 			continue
 		}
 		events := uint64(0)
-		sql := fmt.Sprintf("SELECT sum(hits) FROM (%s) SETTINGS max_bytes_before_external_group_by = %d", render("shown", s.layout.level(s.client, i)), comparison{}.Spill())
-		err := s.client.home().queryFor(ctx, "add up the view "+v.view, sql, func(scan func(...any) error) error { return scan(&events) })
+		sql := fmt.Sprintf("SELECT sum(hits) FROM (%s) SETTINGS max_bytes_before_external_group_by = %d", render("shown", s.level(i)), comparison{}.Spill())
+		err := s.client.shards.queryFor(ctx, "add up the view "+v.view, sql, func(scan func(...any) error) error {
+			var n uint64 // of one shard
+			err := scan(&n)
+			events += n
+			return err
+		})
 		if err != nil || a.Shown(events) {
 			return err
 		}
