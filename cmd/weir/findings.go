@@ -93,7 +93,7 @@ var messages = []message{
 		what: "{partition}: offsets {from} to {to} of the topic were counted before, under an earlier epoch, and again under this one (weir run --new-epoch after the log was truncated): up to {found} events are counted twice",
 		do:   "these tables keep the events that are counted twice. To count each record that is still in the log once, raise the job's version: it begins new tables, and those of this version stay"},
 	{kind: audit.Short,
-		what: "{expected} events were counted in all, and the views show {found}, so {less} are missing in windows whose state rows have expired",
+		what: "{less} events that were counted are in no view: they are of windows whose state rows have expired",
 		do: "state rows expired before weir rolled them up, or before the rest of their windows was counted, because weir was stopped or could not read for longer than keep; or windows of the rollups were deleted by hand. The ledger has what was counted of which offsets. " +
 			"What the log still holds can be counted again, under a higher version of the job. Choose a keep that is longer than the longest stop"},
 }

@@ -59,7 +59,7 @@ func TestFindingsInWords(t *testing.T) {
 		{cut(560, 540, chunk(audit.Clipped, 70, 42)), "partition 1, chunk 5: 70 events were counted, the rows hold 42: records were deleted from the log inside this chunk, and rows with events from both sides of the cut keep the greater count (offsets 500 to 600)", "retention.ms", -1, ""},
 		{partition(audit.Twice, 0, 130, 0, 120), "partition 2 (epoch 1): offsets 0 to 130 of the topic were counted before, under an earlier epoch, and again under this one (weir run --new-epoch after the log was truncated): up to 120 events are counted twice", "raise the job's version", -1, ""},
 		{audit.Finding{Kind: audit.Short, Job: "clicks", Topic: "web", Expected: 120, Found: 50},
-			"120 events were counted in all, and the views show 50, so 70 are missing in windows whose state rows have expired", "Choose a keep", -1, ""},
+			"70 events that were counted are in no view: they are of windows whose state rows have expired", "Choose a keep", -1, ""},
 	} {
 		if got := sentence(c.f); got != c.want {
 			t.Errorf("%v reads\n%s\nwant\n%s", c.f.Kind, got, c.want)
