@@ -201,22 +201,36 @@ func (d idsData) Sources() (all []source) {
 	return all
 }
 
-// Place returns an expression for the place of the window that a moment is in, Read a
-// condition for the rows of the state table, and Used one for those of a rollup.
+// Place returns an expression for the place of the window that a moment is in, and Used a
+// condition for rows: see overData.Used.
 func (s source) Place(moment string) string { return s.place(moment) }
-func (s source) Read() string {
-	start := s.d.Shortest().Start()
-	return start + " IN (_tail.1) AND " + s.d.Within(start) + s.only
+func (s source) Used(moment, place string) string {
+	return s.d.Used(moment, place) + s.only
 }
-func (s source) Used(v levelData) string { return s.d.Used(v) + s.only }
 
-// Kept returns a condition that fails if the ids of a row of a rollup are not kept any more.
-func (s source) Kept(v levelData) string {
-	if v.v.KeepStates == 0 {
-		return "1"
+// Kept returns an expression for the ids of a row, which fails if they are not kept any more.
+func (s source) Kept(place, gone, ids string) string {
+	for _, v := range s.d.Levels() {
+		if v.v.KeepStates == 0 {
+			continue
+		}
+		ids = fmt.Sprintf("if(throwIf(%s AND %s = %d, %s), [], %s)", gone, place, v.Place(),
+			text(fmt.Sprintf("ids of windows of %s in the range are not kept any more (keep_states %s): ask for later ones", span(v.v.Window), span(v.v.KeepStates))), ids)
 	}
-	return fmt.Sprintf("throwIf(%s, %s) = 0", s.expired,
-		text(fmt.Sprintf("ids of windows of %s in the range are not kept any more (keep_states %s): ask for later ones", span(v.v.Window), span(v.v.KeepStates))))
+	return ids
+}
+
+// Gone returns a condition that the ids of a row of a level are not kept any more; Forgets reports
+// whether there may be such rows.
+func (s source) Gone(v levelData) string {
+	if v.v.KeepStates == 0 {
+		return "0"
+	}
+	return s.expired
+}
+
+func (s source) Forgets() bool {
+	return slices.ContainsFunc(s.d.Levels(), func(v levelData) bool { return v.v.KeepStates > 0 })
 }
 
 // panes returns a form of the shortest windows of the job, called panes here, from one moment

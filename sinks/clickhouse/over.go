@@ -254,9 +254,6 @@ func (d overData) By() string {
 	return b.String()
 }
 
-// Longer returns all levels but the first.
-func (d overData) Longer() []levelData { return d.Levels()[1:] }
-
 func (d overData) Checks() []check             { return d.checks(d.l) }
 func (d overData) Windows() string             { return "arrayJoin(" + d.cover + ")" }
 func (d overData) WindowStart() string         { return d.start }
@@ -276,19 +273,20 @@ func (d overData) whole(v levelData, moment string) string {
 	return fmt.Sprintf("(%s NOT IN (_tail.%d) AND %s)", start, v.Place(), d.inside(start, v.Seconds()))
 }
 
-// Used returns a condition for the rows of a level that are in the answer: no longer
-// window is taken in their place. The shortest windows are taken also if they are in the
-// live tail: none of them lies in two steps, which layout.calendar and multiples see to.
-func (d overData) Used(v levelData) string {
-	var all []string
-	all = append(all, d.Within("window_start"))
-	if !v.First {
-		all = append(all, d.whole(v, "window_start"))
+// Used returns a condition for rows of windows that start at a moment, of the level with a
+// place: they are in the answer, because the moment is in no longer window that is whole. The
+// shortest windows are taken also if they are in the live tail: none of them lies in two steps,
+// which layout.calendar and multiples see to.
+func (d overData) Used(moment, place string) string {
+	used := d.Within(moment)
+	if len(d.Levels()) == 1 {
+		return used
 	}
-	for _, longer := range d.Levels()[v.i+1:] {
-		all = append(all, "NOT "+d.whole(longer, "window_start"))
+	var longest []string
+	for _, v := range slices.Backward(d.Levels()[1:]) {
+		longest = append(longest, d.whole(v, moment), fmt.Sprint(v.Place()))
 	}
-	return strings.Join(all, " AND ")
+	return used + " AND " + place + " = multiIf(" + strings.Join(longest, ", ") + ", 1)"
 }
 
 // Forgotten returns the measures whose states may have expired.

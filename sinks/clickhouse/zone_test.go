@@ -191,3 +191,17 @@ func zoneLedger(t *testing.T, c *Client) (all []string) {
 	}
 	return all
 }
+
+// TestTailZone: ClickHouse writes the windows of the live tail into its statements for other
+// shards as texts, so their type has to say the zone.
+func TestTailZone(t *testing.T) {
+	c := openIn(t, kathmandu)
+	j := clicks()
+	j.Rollups = []Rollup{{Window: time.Minute}, {Window: time.Hour}}
+	s := unaudited(t, c, j)
+	d := s.layout.over(c, form{checks: func(*layout) []check { return nil }}, nil)
+	got := one(t, c, "WITH "+render("at", d)+" SELECT toTypeName(_tail.1), toTypeName(_tail.2)")
+	if want := `('Array(DateTime(\'UTC\'))','Array(DateTime(\'UTC\'))')`; got != want {
+		t.Errorf("the windows of the live tail are %s, want %s", got, want)
+	}
+}

@@ -2,14 +2,17 @@
 puts together, and so as fresh. States of one place are not merged here. */ -}}
 {{range $i, $s := .Sources}}{{if $i}}
             UNION ALL
-            {{end}}SELECT {{$.By}}{{.Place $.Shortest.Start}} AS _place, {{.Ids}} AS _ids
-            FROM {{$.State}}
-            WHERE {{.Read}}
+            {{end}}SELECT {{$.By}}{{.Place "_start"}} AS _place, {{.Kept "_level" "_gone" "_r._ids"}} AS _ids
+            FROM
+            (
+                SELECT {{$.Groups}}{{$.Shortest.Start}} AS _start, 1 AS _level, {{.Ids}} AS _ids{{if .Forgets}}, 0 AS _gone{{end}}
+                FROM {{$.State}}
+                WHERE {{$.Shortest.Start}} IN (_tail.1)
 {{- range $.Levels}}
-            UNION ALL
-            SELECT {{$.By}}{{$s.Place "window_start"}}, {{$s.States}}
-            FROM {{.Table}}
-            PREWHERE {{$s.Used .}}
-            WHERE {{$s.Kept .}}
+                UNION ALL
+                SELECT {{$.Groups}}window_start, {{.Place}}, {{$s.States}}{{if $s.Forgets}}, {{$s.Gone .}}{{end}}
+                FROM {{.Table}}
 {{- end}}
+            ) AS _r
+            WHERE {{.Used "_start" "_level"}}
 {{- end}}

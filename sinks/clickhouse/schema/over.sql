@@ -5,7 +5,10 @@ rollup (view.sql, stale.sql), the windows of the next shorter one are taken, and
 state rows. So the answer is as fresh as the views, and a month is mostly days.
 
 Hits and totals are added up, so they are merged by window first. All else is merged. The
-parts of the statement are in the order of view.sql, and for the same reason. */ -}}
+parts of the statement are in the order of view.sql, and for the same reason. Rows are chosen
+in one place, above all tables: ClickHouse moves the condition down to each of them, and to
+other shards. A condition for each table would be analysed for each table, which took more time
+than the rows. */ -}}
 WITH
     {{template "at.sql" .}}
 SELECT
@@ -21,42 +24,35 @@ FROM
     SELECT {{.By}}{{.Windows}} AS _window, hits{{range .Measures}}, {{.Column}}{{end}}{{range .Forgotten}}, {{.Held}}{{end}}
     FROM
     (
-        SELECT {{.By}}_step, sum(_p.hits) AS hits{{range .Measures}}, {{.Plus (print "_p." .Column)}} AS {{.Column}}{{end}}{{range .Forgotten}}, max(_p.{{.Held}}) AS {{.Held}}{{end}}
+        SELECT {{.By}}{{.Step "_start"}} AS _step, sum(_p.hits) AS hits{{range .Measures}}, {{.Plus (print "_p." .Column)}} AS {{.Column}}{{end}}{{range .Forgotten}}, max(_p.{{.Held}}) AS {{.Held}}{{end}}
         FROM
         (
-            SELECT {{.By}}{{.Step "window_start"}} AS _step, hits{{range .Measures}}, {{if .Additive}}{{.Column}}{{else}}{{.Empty}} AS {{.Column}}{{end}}{{end}}{{range .Forgotten}}, 0 AS {{.Held}}{{end}}
+            SELECT {{.Groups}}_start, _level, max(_v.hits) AS hits{{range .Measures}}, {{if .Additive}}{{.Merge (print "_v." .Column)}}{{else}}{{.Empty}}{{end}} AS {{.Column}}{{end}}{{range .Forgotten}}, 0 AS {{.Held}}{{end}}
             FROM
             (
-                SELECT {{.Groups}}window_start, max(_v.hits) AS hits{{range .Additive}}, {{.Merge (print "_v." .Column)}} AS {{.Column}}{{end}}
+                SELECT {{.Groups}}window_start AS _start, 1 AS _level, hits{{range .Additive}}, {{.Column}}{{end}}
                 FROM
                 (
         {{template "tail.sql" .Shortest.Totals}}
-                    UNION ALL
-                    SELECT {{.Groups}}window_start, hits{{range .Additive}}, {{.State}}{{end}}
-                    FROM {{.Shortest.Table}}
-                    PREWHERE {{.Used .Shortest}}
-                ) AS _v
-                WHERE {{.Within "window_start"}}
-                GROUP BY {{.Groups}}window_start
-{{- range .Longer}}
+                ) AS _l
+{{- range .Levels}}
                 UNION ALL
-                SELECT {{.Groups}}window_start, max(_v.hits){{range .Additive}}, {{.Merge (print "_v." .State)}}{{end}}
-                FROM {{.Table}} AS _v
-                PREWHERE {{$.Used .}}
-                GROUP BY {{.Groups}}window_start
+                SELECT {{.Groups}}window_start, {{.Place}}, hits{{range .Additive}}, {{.State}}{{end}}
+                FROM {{.Table}}
 {{- end}}
-            ) AS _h
+            ) AS _v
+            GROUP BY {{.Groups}}_start, _level
             UNION ALL
-            SELECT {{.By}}{{.Step .Shortest.Start}}, 0{{range .Measures}}, {{if .Additive}}{{.Empty}}{{else}}{{.Stored}}{{end}}{{end}}{{range .Forgotten}}, 0{{end}}
+            SELECT {{.Groups}}{{.Shortest.Start}}, 1, 0{{range .Measures}}, {{if .Additive}}{{.Empty}}{{else}}{{.Stored}}{{end}}{{end}}{{range .Forgotten}}, 0{{end}}
             FROM {{.State}}
-            WHERE {{.Shortest.Start}} IN (_tail.1) AND {{.Within .Shortest.Start}}
+            WHERE {{.Shortest.Start}} IN (_tail.1)
 {{- range $v := .Levels}}
             UNION ALL
-            SELECT {{$.By}}{{$.Step "window_start"}}, 0{{range .Measures}}, {{if .Additive}}{{.Empty}}{{else}}{{.State}}{{end}}{{end}}{{range $.Forgotten}}, {{$v.Lost .}}{{end}}
+            SELECT {{$.Groups}}window_start, {{.Place}}, 0{{range .Measures}}, {{if .Additive}}{{.Empty}}{{else}}{{.State}}{{end}}{{end}}{{range $.Forgotten}}, {{$v.Lost .}}{{end}}
             FROM {{.Table}}
-            PREWHERE {{$.Used .}}
 {{- end}}
         ) AS _p
+        WHERE {{.Used "_start" "_level"}}
         GROUP BY {{.By}}_step
     ) AS _s
 ) AS _o
