@@ -375,9 +375,11 @@ export class Returning extends Tile {
   }
 }
 
-// How many days the periods of a calendar have, about; and the zone of this browser.
+// How many days the periods of a calendar have, about; and the zone of this browser, which says
+// Etc/Unknown where its system does not tell.
 const periods = { day: 1, week: 7, month: 30.44 };
-const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const zone = own && own !== "Etc/Unknown" ? own : "UTC";
 
 // calendar returns the rows of an answer about retention. The answer leaves out periods
 // without people; a row has a number for each later period up to the newest.
