@@ -327,6 +327,9 @@ func (k comparison) Below(m *measure) string {
 // with them, all three are 0.
 func (k comparison) Number(m *measure) string {
 	number := "max(_n." + m.Column() + ")"
+	if m.Additive() {
+		number = ofRollup(m)
+	}
 	if m.raw {
 		return k.unless(m, true, true, number, "0")
 	}
@@ -334,12 +337,15 @@ func (k comparison) Number(m *measure) string {
 }
 
 func (k comparison) StateNumber(m *measure) string {
-	return k.unless(m, true, m.raw, "maxIf(_n."+m.Rolled()+", _n._finished)", k.expired(m))
+	return k.unless(m, true, m.raw, ofRollup(m), k.expired(m))
 }
 
 func (k comparison) HeldNumber(m *measure) string {
 	return k.unless(m, m.raw, true, "maxIf(_n."+m.Rolled()+", NOT _n._finished)", k.expired(m))
 }
+
+// ofRollup is the number of the rollup's state.
+func ofRollup(m *measure) string { return "maxIf(_n." + m.Rolled() + ", _n._finished)" }
 
 // expired is what is compared in place of a number whose states may have expired.
 func (k comparison) expired(m *measure) string {
@@ -600,11 +606,11 @@ func (s *Sink) auditWindows(ctx context.Context, a *audit.Audit, k comparison) e
 		var rolled, held uint64
 		var whole, due uint8
 		var at []uint8
-		var least, most, made []uint64
+		var finished, ofState, made []uint64
 		var ahead int64
 		to := []any{&start, &group, &rolled, &held, &whole, &due, &ahead}
 		if len(measures) > 0 {
-			to = append(to, &at, &least, &most, &made)
+			to = append(to, &at, &finished, &ofState, &made)
 		}
 		if err := scan(to...); err != nil {
 			return err
@@ -614,7 +620,7 @@ func (s *Sink) auditWindows(ctx context.Context, a *audit.Audit, k comparison) e
 			return nil
 		}
 		for i, m := range at {
-			a.Measure(w, &measures[m].Measure, least[i], most[i], made[i])
+			a.Measure(w, &measures[m].Measure, min(finished[i], ofState[i]), max(finished[i], ofState[i]), made[i])
 		}
 		return nil
 	})
