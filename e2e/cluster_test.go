@@ -36,10 +36,10 @@ func (s *server) start() {
 	}
 }
 
-// newCluster starts servers that are the shards of the cluster main. Each has a door in front,
+// newCluster starts servers that are the shards of the cluster main, in time zones that all differ. Each has a door in front,
 // which stands for what they lack without Keeper: it runs a statement ON CLUSTER on all of them, and makes plain tables of
 // Replicated ones.
-func newCluster(t *testing.T, n int) []*server {
+func newCluster(t *testing.T, zones ...string) []*server {
 	t.Helper()
 	dir, servers := t.TempDir(), []*server{}
 	var shards strings.Builder
@@ -50,8 +50,8 @@ func newCluster(t *testing.T, n int) []*server {
 		}
 		return p
 	}
-	for i := range n {
-		s := &server{t: t, cfg: local.NativeConfig{Data: filepath.Join(dir, fmt.Sprint("data", i)), HTTP: port(), TCP: port(), Config: filepath.Join(dir, "config.xml"), Threads: 1}}
+	for i, zone := range zones {
+		s := &server{t: t, cfg: local.NativeConfig{Data: filepath.Join(dir, fmt.Sprint("data", i)), HTTP: port(), TCP: port(), Config: filepath.Join(dir, "config.xml"), Threads: 1, Zone: zone}}
 		fmt.Fprintf(&shards, "<shard><replica><host>127.0.0.1</host><port>%d</port></replica></shard>", s.cfg.TCP)
 		servers = append(servers, s)
 	}
@@ -103,7 +103,7 @@ func TestCluster(t *testing.T) {
 	one.clicks()
 	s := *one // the same topic
 	s.dir, s.db = t.TempDir(), "weir"
-	servers := newCluster(t, 3)
+	servers := newCluster(t, "UTC", "Asia/Kathmandu", "America/New_York")
 	var lists []string
 	for _, on := range servers {
 		lists = append(lists, fmt.Sprintf("[%q]", on.door.url))
@@ -132,10 +132,16 @@ func TestCluster(t *testing.T) {
 	live.signal(syscall.SIGTERM)
 	truth := union(backlog, live.answer())
 	s.caughtUp("clicks")
-	p.signal(syscall.SIGTERM)
-	p.exits(0)
+	p.kill() // so that windows stay in the live tail
+	if rows := s.number("SELECT count() FROM clicks_state_all WHERE flushed_in >= (SELECT max(done) FROM weir_rollups_all WHERE job = 'clicks' AND rollup = 60)"); rows == 0 {
+		t.Error("no window is in the live tail: its time zone is not tested")
+	}
 	one.untilEnd()
 
+	// The windows of half an hour are made of those of a minute and of an hour, and the days of both.
+	day := time.Unix(one.number("SELECT toUnixTimestamp(min(window_start)) FROM clicks_1m"), 0).UTC().Truncate(24 * time.Hour)
+	halves := fmt.Sprintf("clicks_over(from = %d, to = %d, size = 1800, every = 1800)", day.Unix(), day.Unix()+2*86400)
+	days := fmt.Sprintf("clicks_calendar(from = '%s', to = '%s', unit = 'day', zone = 'Asia/Kolkata')", day.AddDate(0, 0, -1).Format(time.DateOnly), day.AddDate(0, 0, 2).Format(time.DateOnly))
 	numbers := func(on *stage, table string) [][]string {
 		rows := on.sql("SELECT toUnixTimestamp(window_start), page, hits, users, active FROM %s", table)
 		slices.SortFunc(rows, slices.Compare[[]string])
@@ -148,7 +154,7 @@ func TestCluster(t *testing.T) {
 		on.sameView("clicks_1m", "page", truth)
 		on.sameSketches("clicks_state_all", "users", "page", truth)
 		on.sameBitmaps("clicks_state_all", "active", "page", truth)
-		for _, table := range []string{"clicks_1m", "clicks_1h"} {
+		for _, table := range []string{"clicks_1m", "clicks_1h", halves, days} {
 			if got, want := numbers(&on, table), numbers(one, table); !slices.EqualFunc(got, want, slices.Equal[[]string]) {
 				t.Errorf("%s of server %d and of one engine: %s", table, i+1, firstDifference(want, got))
 			}

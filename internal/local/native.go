@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type NativeConfig struct {
 	TCP     int    // the same, of the native protocol
 	Config  string // file with ClickHouse's configuration, such as remote_servers and macros; empty means none
 	Threads int    // of a statement, at most; 0 means ClickHouse's default, the number of CPUs
+	Zone    string // its time zone, such as Asia/Kathmandu; empty means UTC
 	Library string // path of libchdb.so; empty means libchdb.Find
 }
 
@@ -78,7 +80,7 @@ func StartNative(cfg NativeConfig) (*Native, error) {
 	n := &Native{cfg: cfg}
 	cmd := exec.Command(exe)
 	cmd.Dir = cfg.Data
-	cmd.Env = append(environment(), nativeEnv+"="+string(text), "HOME="+cfg.Data, "TZ=UTC")
+	cmd.Env = append(environment(), nativeEnv+"="+string(text), "HOME="+cfg.Data, "TZ="+cmp.Or(cfg.Zone, "UTC"))
 	cmd.Stdout, cmd.Stderr = &n.out, &n.out
 	if n.p, err = child.Start(cmd, nil); err != nil {
 		return nil, fmt.Errorf("local: native: %w", err)

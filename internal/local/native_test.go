@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -45,10 +46,11 @@ func TestNative(t *testing.T) {
 		t.Fatal(err)
 	}
 	var servers [2]*local.Native
+	zones := [2]string{"", "Asia/Kathmandu"}
 	start := func(i int) {
 		t.Helper()
 		var err error
-		if servers[i], err = local.StartNative(local.NativeConfig{Data: filepath.Join(dir, fmt.Sprint(i)), TCP: ports[i], HTTP: ports[2+i], Config: file, Threads: 1}); err != nil {
+		if servers[i], err = local.StartNative(local.NativeConfig{Data: filepath.Join(dir, fmt.Sprint(i)), TCP: ports[i], HTTP: ports[2+i], Config: file, Threads: 1, Zone: zones[i]}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,6 +67,9 @@ func TestNative(t *testing.T) {
 		return out
 	}
 	for i := range servers {
+		if got, want := ask(i, "SELECT timezone()"), cmp.Or(zones[i], "UTC"); got != want {
+			t.Errorf("server %d is in time zone %s, want %s", i, got, want)
+		}
 		ask(i, "CREATE DATABASE d")
 		ask(i, "CREATE TABLE d.t (a UInt64) ENGINE = MergeTree ORDER BY a")
 		ask(i, "CREATE TABLE d.t_all (a UInt64) ENGINE = Distributed('main', 'd', 't')")

@@ -23,7 +23,7 @@ const quiet = 10 * time.Second
 // ahead returns an expression for how many seconds a time of writing is ahead of the server's
 // clock: 0 if it is no more than two clocks that are looked after may differ.
 func ahead(written string) string {
-	return fmt.Sprintf("if(%[1]s > now() + 60, toInt64(toUnixTimestamp(%[1]s)) - toInt64(toUnixTimestamp(now())), toInt64(0))", written)
+	return fmt.Sprintf("if(%[1]s > now('UTC') + 60, toInt64(toUnixTimestamp(%[1]s)) - toInt64(toUnixTimestamp(now())), toInt64(0))", written)
 }
 
 func (auditData) Ahead(written string) string  { return ahead(written) }
@@ -190,7 +190,7 @@ func (j auditJob) Levels() []comparison {
 	}
 	var all []comparison
 	for i := range j.levels {
-		k := comparison{auditJob: j, at: i, Settled: fmt.Sprintf("now() - %d", int(quiet.Seconds())), ago: func(s int64) string { return fmt.Sprintf("now() - %d", s) }}
+		k := comparison{auditJob: j, at: i, Settled: fmt.Sprintf("now('UTC') - %d", int(quiet.Seconds())), ago: func(s int64) string { return fmt.Sprintf("now('UTC') - %d", s) }}
 		k.Done = done(k.Seconds())
 		k.Within = "1"
 		if i > 0 { // only windows that state rows can still have

@@ -336,7 +336,7 @@ func (d overData) Kept() string {
 		if v.Keep == 0 {
 			continue
 		}
-		kept := fmt.Sprintf("window_start >= now() - %d", int64(v.Keep/time.Second))
+		kept := fmt.Sprintf("window_start >= now('UTC') - %d", int64(v.Keep/time.Second))
 		if i+1 < len(d.l.levels) {
 			kept = "(" + kept + " OR " + fmt.Sprintf(d.aligned, d.l.levels[i+1].seconds) + ")"
 		}

@@ -354,7 +354,7 @@ func (v *level) has(m *measure, prefix string) string {
 	case v.KeepStates == 0:
 		return "1"
 	}
-	return fmt.Sprintf("%srolled_at > now() - %d", prefix, int64(v.KeepStates/time.Second))
+	return fmt.Sprintf("%srolled_at > now('UTC') - %d", prefix, int64(v.KeepStates/time.Second))
 }
 
 // lost returns a condition that a row of the level has lost what it had of the measure.

@@ -1601,7 +1601,7 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY `cell`, _window
-HAVING (window_start >= now() - 2592000 OR gcd({size:UInt32}, greatest({every:UInt32}, 1)) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR gcd({size:UInt32}, greatest({every:UInt32}, 1)) % 3600 = 0);
 
 -- locations_over_total
 CREATE OR REPLACE VIEW `weir`.`locations_over_total` ON CLUSTER 'main'
@@ -1661,7 +1661,7 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY _window
-HAVING (window_start >= now() - 2592000 OR gcd({size:UInt32}, greatest({every:UInt32}, 1)) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR gcd({size:UInt32}, greatest({every:UInt32}, 1)) % 3600 = 0);
 
 -- locations_calendar
 CREATE OR REPLACE VIEW `weir`.`locations_calendar` ON CLUSTER 'main'
@@ -1721,7 +1721,7 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY `cell`, _window
-HAVING (window_start >= now() - 2592000 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0);
 
 -- locations_calendar_total
 CREATE OR REPLACE VIEW `weir`.`locations_calendar_total` ON CLUSTER 'main'
@@ -1781,7 +1781,7 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY _window
-HAVING (window_start >= now() - 2592000 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0);
 
 -- locations_cumulative
 CREATE OR REPLACE VIEW `weir`.`locations_cumulative` ON CLUSTER 'main'
@@ -1841,7 +1841,7 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY `cell`, _window
-HAVING (window_start >= now() - 2592000 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0);
 
 -- locations_cumulative_total
 CREATE OR REPLACE VIEW `weir`.`locations_cumulative_total` ON CLUSTER 'main'
@@ -1901,7 +1901,7 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY _window
-HAVING (window_start >= now() - 2592000 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0);
 
 -- total_5m
 CREATE OR REPLACE VIEW `weir`.`total_5m` ON CLUSTER 'main'
@@ -2288,7 +2288,7 @@ SELECT
         'state rows hold more events of the chunk than the ledger says were counted: rows were changed, or a flush was interrupted and weir was not started since')
 FROM
 (
-    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
+    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, if(max(_n.touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
         SELECT arrayJoin(arrayZip(mapKeys(_merged), mapValues(_merged))) AS pair, pair.1 AS slot, pair.2 AS hits, _touched AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
@@ -2322,9 +2322,9 @@ FROM
     `page`, `country`, window_start,
     toUInt64(sum(_n._rolled)) AS _rolled,
     toUInt64(sum(_n._held)) AS _held,
-    max(_n._made) > greatest(now() - 34473600, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'clicks' AND version = 1 AND measure = '')), 'UTC')) AS _kept,
-    _kept AND max(_n._touched) <= now() - 10 AS _whole,
-    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    max(_n._made) > greatest(now('UTC') - 34473600, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'clicks' AND version = 1 AND measure = '')), 'UTC')) AS _kept,
+    _kept AND max(_n._touched) <= now('UTC') - 10 AS _whole,
+    if(_kept, if(max(_n._touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
     max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) AND window_start >= toDateTime(0, 'UTC') AS _due
 FROM
 (
@@ -2357,8 +2357,8 @@ FROM
     toUInt64(sum(_n._rolled)) AS _rolled,
     toUInt64(sum(_n._held)) AS _held,
     window_start >= toDateTime(0, 'UTC') AND max(_n._made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1m_rollup', 'clicks_1m_rollup ttl', 'clicks_1h_rollup progress')) AS _kept,
-    _kept AND max(_n._touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`clicks_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60)) AS _whole,
-    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    _kept AND max(_n._touched) <= now('UTC') - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`clicks_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60)) AS _whole,
+    if(_kept, if(max(_n._touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
     max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) AND window_start >= toDateTime(0, 'UTC') AS _due
 FROM
 (
@@ -2391,8 +2391,8 @@ FROM
     toUInt64(sum(_n._rolled)) AS _rolled,
     toUInt64(sum(_n._held)) AS _held,
     window_start >= toDateTime(0, 'UTC') AND max(_n._made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1h_rollup', 'clicks_1h_rollup ttl', 'clicks_1d_rollup progress')) AS _kept,
-    _kept AND max(_n._touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC') AND rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600)) AS _whole,
-    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    _kept AND max(_n._touched) <= now('UTC') - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC') AND rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600)) AS _whole,
+    if(_kept, if(max(_n._touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
     max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400) AND window_start >= toDateTime(0, 'UTC') AS _due
 FROM
 (
@@ -2424,7 +2424,7 @@ SELECT
         'state rows hold more events of the chunk than the ledger says were counted: rows were changed, or a flush was interrupted and weir was not started since')
 FROM
 (
-    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
+    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, if(max(_n.touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
         SELECT arrayJoin(arrayZip(mapKeys(_merged), mapValues(_merged))) AS pair, pair.1 AS slot, pair.2 AS hits, _touched AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
@@ -2458,10 +2458,10 @@ FROM
     `cell`, window_start,
     toUInt64(sum(_n._rolled)) AS _rolled,
     toUInt64(sum(_n._held)) AS _held,
-    max(_n._made) > greatest(now() - 518400, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'locations' AND version = 3 AND measure = '')), 'UTC')) AS _kept,
-    _kept AND max(_n._touched) <= now() - 10 AS _whole,
-    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
-    max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60) AND window_start >= now() - 2505600 AS _due
+    max(_n._made) > greatest(now('UTC') - 518400, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'locations' AND version = 3 AND measure = '')), 'UTC')) AS _kept,
+    _kept AND max(_n._touched) <= now('UTC') - 10 AS _whole,
+    if(_kept, if(max(_n._touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60) AND window_start >= now('UTC') - 2505600 AS _due
 FROM
 (
     SELECT `cell`, window_start, toUInt64(max(hits)) AS _rolled, toUInt64(0) AS _held, max(_r.rolled_at) AS _made, toDateTime(0, 'UTC') AS _touched, toUInt64(0) AS _stamp
@@ -2492,9 +2492,9 @@ FROM
     `cell`, window_start,
     toUInt64(sum(_n._rolled)) AS _rolled,
     toUInt64(sum(_n._held)) AS _held,
-    window_start >= now() - 2505600 AND max(_n._made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('locations_v3_1m_rollup', 'locations_v3_1m_rollup ttl', 'locations_v3_1h_rollup progress')) AS _kept,
-    _kept AND max(_n._touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`locations_v3_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60)) AS _whole,
-    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    window_start >= now('UTC') - 2505600 AND max(_n._made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('locations_v3_1m_rollup', 'locations_v3_1m_rollup ttl', 'locations_v3_1h_rollup progress')) AS _kept,
+    _kept AND max(_n._touched) <= now('UTC') - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`locations_v3_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60)) AS _whole,
+    if(_kept, if(max(_n._touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
     max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600) AND window_start >= toDateTime(0, 'UTC') AS _due
 FROM
 (
@@ -2526,7 +2526,7 @@ SELECT
         'state rows hold more events of the chunk than the ledger says were counted: rows were changed, or a flush was interrupted and weir was not started since')
 FROM
 (
-    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
+    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, if(max(_n.touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
         SELECT arrayJoin(arrayZip(mapKeys(_merged), mapValues(_merged))) AS pair, pair.1 AS slot, pair.2 AS hits, _touched AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
@@ -2560,9 +2560,9 @@ FROM
     window_start,
     toUInt64(sum(_n._rolled)) AS _rolled,
     toUInt64(sum(_n._held)) AS _held,
-    max(_n._made) > greatest(now() - 518400, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'total' AND version = 1 AND measure = '')), 'UTC')) AS _kept,
-    _kept AND max(_n._touched) <= now() - 10 AS _whole,
-    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    max(_n._made) > greatest(now('UTC') - 518400, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'total' AND version = 1 AND measure = '')), 'UTC')) AS _kept,
+    _kept AND max(_n._touched) <= now('UTC') - 10 AS _whole,
+    if(_kept, if(max(_n._touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
     max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300) AND window_start >= toDateTime(0, 'UTC') AS _due
 FROM
 (
@@ -2595,8 +2595,8 @@ FROM
     toUInt64(sum(_n._rolled)) AS _rolled,
     toUInt64(sum(_n._held)) AS _held,
     window_start >= toDateTime(0, 'UTC') AND max(_n._made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('total_5m_rollup', 'total_5m_rollup ttl', 'total_1h_rollup progress')) AS _kept,
-    _kept AND max(_n._touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`total_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300)) AS _whole,
-    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    _kept AND max(_n._touched) <= now('UTC') - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`total_state` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300)) AS _whole,
+    if(_kept, if(max(_n._touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
     max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600) AND window_start >= toDateTime(0, 'UTC') AS _due
 FROM
 (

@@ -1236,7 +1236,7 @@ SELECT
         'state rows hold more events of the chunk than the ledger says were counted: rows were changed, or a flush was interrupted and weir was not started since')
 FROM
 (
-    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
+    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, if(max(_n.touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
         SELECT arrayJoin(arrayZip(mapKeys(_merged), mapValues(_merged))) AS pair, pair.1 AS slot, pair.2 AS hits, _touched AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
@@ -1270,9 +1270,9 @@ FROM
     `page`, `country`, window_start,
     toUInt64(sum(_n._rolled)) AS _rolled,
     toUInt64(sum(_n._held)) AS _held,
-    max(_n._made) > greatest(now() - 34473600, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'clicks' AND version = 1 AND measure = '')), 'UTC')) AS _kept,
-    _kept AND max(_n._touched) <= now() - 10 AS _whole,
-    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    max(_n._made) > greatest(now('UTC') - 34473600, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'clicks' AND version = 1 AND measure = '')), 'UTC')) AS _kept,
+    _kept AND max(_n._touched) <= now('UTC') - 10 AS _whole,
+    if(_kept, if(max(_n._touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
     max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1 AND rollup = 60) AND window_start >= toDateTime(0, 'UTC') AS _due
 FROM
 (
@@ -1305,8 +1305,8 @@ FROM
     toUInt64(sum(_n._rolled)) AS _rolled,
     toUInt64(sum(_n._held)) AS _held,
     window_start >= toDateTime(0, 'UTC') AND max(_n._made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1m_rollup', 'clicks_1m_rollup ttl', 'clicks_1h_rollup progress')) AS _kept,
-    _kept AND max(_n._touched) <= now() - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`clicks_state_all` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1 AND rollup = 60)) AS _whole,
-    if(_kept, if(max(_n._touched) > now() + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+    _kept AND max(_n._touched) <= now('UTC') - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`clicks_state_all` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1 AND rollup = 60)) AS _whole,
+    if(_kept, if(max(_n._touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
     max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) AND window_start >= toDateTime(0, 'UTC') AS _due
 FROM
 (
