@@ -202,13 +202,14 @@ func (d idsData) Sources() (all []source) {
 }
 
 // Place returns an expression for the place of the window that a moment is in, and Used a
-// condition for rows: see overData.Used.
+// condition for the rows that make up the answer: see overData.Used.
 func (s source) Place(moment string) string { return s.place(moment) }
 func (s source) Used(moment, place string) string {
 	return s.d.Used(moment, place) + s.only
 }
 
-// Kept returns an expression for the ids of a row, which fails if they are not kept any more.
+// Kept returns an expression for the ids of a row of the level with a place. The query fails with a
+// text for people if they are gone: not kept any more.
 func (s source) Kept(place, gone, ids string) string {
 	for _, v := range s.d.Levels() {
 		if v.v.KeepStates == 0 {
@@ -220,8 +221,8 @@ func (s source) Kept(place, gone, ids string) string {
 	return ids
 }
 
-// Gone returns a condition that the ids of a row of a level are not kept any more; Forgets reports
-// whether there may be such rows.
+// Gone returns a condition that the ids of a row of a level are not kept any more. Forgets reports
+// whether there can be such rows.
 func (s source) Gone(v levelData) string {
 	if v.v.KeepStates == 0 {
 		return "0"

@@ -273,10 +273,11 @@ func (d overData) whole(v levelData, moment string) string {
 	return fmt.Sprintf("(%s NOT IN (_tail.%d) AND %s)", start, v.Place(), d.inside(start, v.Seconds()))
 }
 
-// Used returns a condition for rows of windows that start at a moment, of the level with a
-// place: they are in the answer, because the moment is in no longer window that is whole. The
-// shortest windows are taken also if they are in the live tail: none of them lies in two steps,
-// which layout.calendar and multiples see to.
+// Used returns a condition for the rows that make up the answer, of which each is of a window that
+// starts at a moment, and of the level with a place. That level is the one of the longest whole
+// window that the moment is in, and the first one if there is none. So windows of the first level
+// are taken also if they are in the live tail. None of them lies in two steps, which
+// layout.calendar and multiples see to.
 func (d overData) Used(moment, place string) string {
 	used := d.Within(moment)
 	if len(d.Levels()) == 1 {
