@@ -6,7 +6,8 @@
 //
 // The states are those of a job with windows of ten seconds, made by the engine itself from
 // raw events in a table, so the same run asks both. What the views answer is compared with
-// the events. The times are the engine's CPU time, the least of several. It fails over a floor.
+// the events. The times are the engine's CPU time, the least of several. Of a question about little
+// nearly all is the analysis of its statement: that is compared with a view. It fails over a floor.
 package main
 
 import (
@@ -36,6 +37,18 @@ var floors = map[string]time.Duration{
 	"funnel people":    400 * time.Millisecond,
 	"sessions active":  1200 * time.Millisecond,
 	"sessions people":  1200 * time.Millisecond,
+}
+
+// analysed are questions without rows in their range, and the floors of what they cost: so many
+// times a view without rows.
+var analysed = []struct {
+	name, sql string
+	times     float64
+}{
+	{"clicks_over", "clicks_over(from = '2026-01-01 00:00:00', to = '2026-01-03 00:00:00', size = 7200, every = 3600)", 3},
+	{"clicks_calendar", "clicks_calendar(from = '2026-01-01', to = '2026-01-08', unit = 'day', zone = 'Europe/Berlin')", 4},
+	{"clicks_cumulative", "clicks_cumulative(from = '2026-01-01', to = '2026-01-08', unit = 'day', zone = 'Europe/Berlin', every = 3600)", 6},
+	{"clicks_retention", "clicks_retention(measure = 'people', from = '2026-01-01', to = '2026-01-08', unit = 'day', zone = 'Europe/Berlin')", 4},
 }
 
 // widest is the greatest width of the bounds of a funnel, as a share of the truth.
@@ -115,6 +128,9 @@ func run(context.Context) error {
 		return err
 	}
 	if err := m.sessions(); err != nil {
+		return err
+	}
+	if err := m.analysis(); err != nil {
 		return err
 	}
 	return bench.Save(m.report, m.missed)
@@ -227,6 +243,42 @@ func (m *measured) sessions() error {
 		m.report.Say("  %d sessions begin, in [%d, %d], %.2f %% wide", truth, got[0], got[1], 100*float64(got[1]-got[0])/float64(truth))
 		if truth < got[0] || truth > got[1] {
 			return fmt.Errorf("sessions of %s: %d is not in %v", measure, truth, got)
+		}
+	}
+	return nil
+}
+
+// analysis asks each question in turn, because one takes about as long as the clock of CPU time ticks.
+func (m *measured) analysis() error {
+	const turns = 20
+	cost := func(sql string) (least time.Duration, err error) {
+		for range *tries {
+			before := m.CPU()
+			for range turns {
+				if _, err := m.Query(sql + " SETTINGS max_threads = 1"); err != nil {
+					return 0, err
+				}
+			}
+			if took := (m.CPU() - before) / turns; least == 0 || took < least {
+				least = took
+			}
+		}
+		return least, nil
+	}
+	view, err := cost("SELECT * FROM bench.clicks_1d WHERE window_start < '2026-01-08 00:00:00'")
+	if err != nil {
+		return err
+	}
+	m.report.Say("without rows: a view of days %.1f ms", float64(view.Microseconds())/1e3)
+	for _, q := range analysed {
+		took, err := cost("SELECT * FROM bench." + q.sql)
+		if err != nil {
+			return err
+		}
+		times := float64(took) / float64(view)
+		m.report.Say("  %-18s %6.1f ms, %.1f times the view (floor %g)", q.name, float64(took.Microseconds())/1e3, times, q.times)
+		if times > q.times {
+			m.missed = append(m.missed, "analysis of "+q.name)
 		}
 	}
 	return nil
