@@ -48,8 +48,7 @@ async function start() {
     await session();
     const r = await fetch("api/v1/jobs", { cache: "no-store", signal: AbortSignal.timeout(10000) });
     if (r.status === 401) return token();
-    if (!r.ok) throw new Error((await r.text()).slice(0, 300));
-    const catalog = await r.json(), same = tiles.length && told(catalog) === told(page.catalog);
+    const catalog = await answered(r), same = tiles.length && told(catalog) === told(page.catalog);
     page.catalog = catalog;
     if (same) return listen(); // what is being typed stays
   } catch (e) {
@@ -60,6 +59,20 @@ async function start() {
   }
   say($("version"), "weir " + page.catalog.build.version);
   layout();
+}
+
+// answered returns what weir answered, or throws the error that it answered with. What is not
+// JSON comes from elsewhere, such as a proxy without a weir behind it.
+async function answered(r) {
+  const text = await r.text();
+  let answer;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    throw new Error(`HTTP ${r.status} ${r.statusText}, which is not from weir`);
+  }
+  if (!r.ok) throw new Error(answer.error);
+  return answer;
 }
 
 const told = (catalog) => JSON.stringify({ ...catalog, now: null });
@@ -339,8 +352,7 @@ async function explain(tile) {
   dialog.showModal();
   try {
     const r = await fetch("api/v1/explain?of=" + encodeURIComponent(tile.asking), { cache: "no-store" });
-    const answer = await r.json();
-    if (!r.ok) throw new Error(answer.error);
+    const answer = await answered(r);
     const line = (name, text, note) => text && [h("h3", null, name), note && h("p", { class: "note" }, note), copyable(text)];
     put(body, line("SQL", answer.sql, (tile.asking.startsWith("people") ? "Gives the number of the last 30 minutes" : "Gives the same numbers") + ", as of the last flush. A range that ends now moves on: open this again for the latest."),
       line("redis-cli", answer.redis && "redis-cli " + answer.resp.replace(/^\[?(.*?)\]?:(\d+)$/, "-h $1 -p $2 ") + answer.redis.replace(/^(\S+ )(.*)$/, (_, c, k) => c + quoted(k)), tile.asking.startsWith("list") ? "" : "Gives one number, as of now: " + (tile.asking.startsWith("people") ? "that of the last 30 minutes." : "that of the whole range.")),
@@ -376,6 +388,7 @@ async function copy(text, element) {
 
 read();
 watch(() => page.catalog && !$("token") && layout());
+put($("main"));
 live("loading", "connecting");
 look(); // it may be opened out of sight
 start();
