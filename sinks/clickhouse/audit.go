@@ -287,8 +287,12 @@ func (k comparison) since(keep int64) string {
 	if keep == 0 {
 		return "toDateTime(0, 'UTC')"
 	}
-	return k.ago(keep - min(keep/4, 86400))
+	return k.ago(unexpired(keep))
 }
+
+// unexpired returns an age in seconds: what is kept for keep seconds and is younger has certainly not
+// expired, and does not soon.
+func unexpired(keep int64) int64 { return keep - min(keep/4, 86400) }
 
 // Measures returns the measures that are compared besides the hits. weir_audit compares
 // none, because it is one statement, and the sketches of a day can take more memory

@@ -174,3 +174,64 @@ func TestLonger(t *testing.T) {
 		}
 	}
 }
+
+// TestExpiredShorter: events that are counted after the rows of shorter rollups have expired are in the
+// longer ones together with all that was counted before, and their rows are not made again for ever.
+func TestExpiredShorter(t *testing.T) {
+	const day = 24 * time.Hour
+	c := open(t)
+	j := actives()
+	j.Keep = ages
+	j.Rollups = []Rollup{{Window: time.Minute, Keep: 2 * day}, {Window: time.Hour, Keep: 2 * day}, {Window: day}}
+	s := install(t, c, j)
+	op := operator(t, s.layout.Spec, 0)
+	n := int64(0)
+	count := func(minutes ...int64) {
+		t.Helper()
+		for _, m := range minutes {
+			at := noon + m*60_000
+			observe(t, op, 0, n, event.Time(at), click(at, "/", int(n), fmt.Sprint(n)))
+			n++
+		}
+		write(t, s, op.Take())
+		roll(t, s, true)
+	}
+	equal := func(when string, want map[string]int64) {
+		t.Helper()
+		for view, n := range want {
+			if got, want := one(t, c, "SELECT sum(hits), sum(active) FROM "+c.name(view)), fmt.Sprintf("(%d,%[1]d)", n); got != want {
+				t.Errorf("%s: %s has %s, want %s", when, view, got, want)
+			}
+		}
+	}
+	count(0, 1, 2, 60, 61, 120)
+	equal("counted", map[string]int64{"clicks_1m": 6, "clicks_1h": 6, "clicks_1d": 6})
+	for _, gone := range [][]string{{"clicks_1m_rollup", "clicks_1h_rollup"}, {"clicks_1m_rollup"}, {"clicks_1h_rollup"}} {
+		for _, table := range gone { // it is as if three days had passed
+			run(t, c, "TRUNCATE TABLE "+c.name(table))
+		}
+		count(1, 2) // one more event in each of two windows
+		equal(fmt.Sprint("without ", gone), map[string]int64{"clicks_1h": n, "clicks_1d": n})
+		noTail(t, s)
+	}
+	// Rows that expire soon count as gone, and what was made again does not.
+	old := func(table string) {
+		run(t, c, "ALTER TABLE "+c.name(table)+" UPDATE rolled_at = rolled_at - 40 * 3600 WHERE 1 SETTINGS mutations_sync = 1")
+	}
+	old("clicks_1m_rollup")
+	count(1)
+	if got := one(t, c, "SELECT countIf(rolled_at < now() - 86400) FROM (SELECT window_start, max(rolled_at) AS rolled_at FROM "+c.name("clicks_1m_rollup")+" WHERE window_start < fromUnixTimestamp("+fmt.Sprint(noon/1000+3600)+") GROUP BY window_start)"); got != "(0)" {
+		t.Errorf("%s windows of the hour were not made again", got)
+	}
+	var made [2]string
+	for i := range made { // each longer rollup sees once that rows of the shorter one are new
+		for range j.Rollups {
+			roll(t, s, true)
+		}
+		made[i] = one(t, c, "SELECT max(opened) FROM "+c.name("weir_rollups"))
+	}
+	if made[0] != made[1] {
+		t.Errorf("rollups without an event make windows again and again, in rounds %s to %s", made[0], made[1])
+	}
+	equal("in the end", map[string]int64{"clicks_1m": n, "clicks_1h": n, "clicks_1d": n})
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -243,6 +244,9 @@ func (d levelData) sameSource(view string) string {
 // makeAnew makes windows of a level anew, some with each statement. rows has the number
 // of rows that a window is made of, if they were counted.
 func (s *Sink) makeAnew(ctx context.Context, d levelData, touched []rounds.Window, rows map[int64]uint64) error {
+	if err := s.renew(ctx, d, touched); err != nil {
+		return err
+	}
 	insert := func(round uint64) error {
 		d.round = round
 		for rest := touched; len(rest) > 0; {
@@ -256,6 +260,35 @@ func (s *Sink) makeAnew(ctx context.Context, d levelData, touched []rounds.Windo
 		return nil
 	}
 	return s.inRound(ctx, &s.rolled, nil, insert)
+}
+
+// renew makes the rows again that windows of a level are made of and that have expired, or do so
+// soon: without them a window that an event comes into would be made of the rows of that event alone.
+// What it makes is there for keep, and so is not made another time.
+func (s *Sink) renew(ctx context.Context, d levelData, touched []rounds.Window) error {
+	if d.First {
+		return nil // of state rows, which are made of nothing
+	}
+	d.windows = touched
+	gone := map[int64]bool{}
+	err := s.client.shards.query(ctx, "look for expired rows to roll up", render("expired", d), func(scan func(...any) error) error {
+		var start int64
+		err := scan(&start)
+		gone[start] = true
+		return err
+	})
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	below := d.Before()
+	for _, start := range slices.Sorted(maps.Keys(gone)) {
+		below.windows = append(below.windows, rounds.Window{Start: start})
+	}
+	rows, err := s.count(ctx, below, below.windows)
+	if err != nil {
+		return err
+	}
+	return s.makeAnew(ctx, below, below.windows, rows)
 }
 
 // progress says how far a level is complete.
@@ -339,6 +372,15 @@ func (d levelData) Stamp() string {
 		return "flushed_in"
 	}
 	return "rolled_in"
+}
+
+// Fresh returns an SQL expression for a time: rows of the level's source that were made later do not
+// expire soon; empty if they never do.
+func (d levelData) Fresh() string {
+	if d.before.Keep == 0 {
+		return ""
+	}
+	return fmt.Sprintf("now('UTC') - %d", unexpired(d.before.length().keep))
 }
 
 func (d levelData) Since() uint64 { return d.since }
