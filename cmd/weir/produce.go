@@ -117,7 +117,7 @@ func (c *lineClock) of(line []byte) time.Time {
 	}
 	if c.reader.Read(&event.Record{Value: line}, c.vals[:]) == nil {
 		if t, ok := c.vals[0].Time(c.unit); ok {
-			return time.UnixMilli(min(int64(t), now.UnixMilli()))
+			return time.UnixMilli(max(1, min(int64(t), now.UnixMilli()))) // kafka-go sends 0 as now
 		}
 	}
 	c.none.Add(1)

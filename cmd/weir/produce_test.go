@@ -88,15 +88,19 @@ func TestLines(t *testing.T) {
 	}
 	began := time.Now().Truncate(time.Millisecond)
 	const dated, undated, bad, future = `{"meta":{"at":1700000000.25}}`, `{"meta":{"at":"yesterday"}}`, `{"meta":`, `{"meta":{"at":250000000000}}`
-	if n, err := p.lines(t.Context(), strings.NewReader(strings.Join([]string{dated, undated, bad, future}, "\n")), clock); n != 4 || err != nil {
+	const zero = `{"meta":{"at":0}}`
+	if n, err := p.lines(t.Context(), strings.NewReader(strings.Join([]string{dated, undated, bad, future, zero}, "\n")), clock); n != 5 || err != nil {
 		t.Errorf("%d lines, %v", n, err)
 	}
-	comes(dated, undated, bad, future)
+	comes(dated, undated, bad, future, zero)
 	if none := clock.none.Load(); none != 2 {
 		t.Errorf("%d lines without a time, want 2", none)
 	}
 	if got := times[dated].UnixMilli(); got != 1_700_000_000_250 {
 		t.Errorf("the Kafka time of %s is %d", dated, got)
+	}
+	if got := times[zero].UnixMilli(); got != 1 {
+		t.Errorf("the Kafka time of %s is %d", zero, got)
 	}
 	for _, line := range []string{undated, bad, future} {
 		if at := times[line]; at.Before(began) || at.After(time.Now()) {
