@@ -87,6 +87,7 @@ type length struct {
 	seconds    int64 // of a window
 	keep       int64 // how long windows are kept; 0: for ever
 	keepStates int64 // how long states that expire are kept; 0: as long as their rows
+	whole      int64 // see level
 }
 
 var spanName = regexp.MustCompile(`^_(\d+)([dhms])_rollup$`)
@@ -124,7 +125,7 @@ func (inv *inventory) read(r registered) map[int64]length {
 	over, recorded := inv.recorded[r.job+"_over"]
 	for name, t := range inv.tables {
 		rest, ours := strings.CutPrefix(name, r.base())
-		v := length{table: name, seconds: secondsOf(rest)}
+		v := length{table: name, seconds: secondsOf(rest), whole: inv.whole(name)}
 		if !ours || v.seconds == 0 || recorded && !strings.Contains(over, name) {
 			continue
 		}
@@ -148,7 +149,7 @@ func secondsOf(rest string) int64 {
 }
 
 func (v *level) length() length {
-	return length{v.table, v.seconds, int64(v.Keep / time.Second), int64(v.KeepStates / time.Second)}
+	return length{v.table, v.seconds, int64(v.Keep / time.Second), int64(v.KeepStates / time.Second), v.whole}
 }
 
 func (j auditJob) Name() string    { return j.r.job }
@@ -279,7 +280,13 @@ func (k comparison) Horizon() string {
 func (k comparison) Kept() string       { return k.kept(k.at) }
 func (k comparison) SourceKept() string { return k.kept(k.at - 1) }
 
-func (k comparison) kept(at int) string { return k.since(k.levels[at].keep) }
+func (k comparison) kept(at int) string {
+	kept := k.since(k.levels[at].keep)
+	if whole := k.levels[at].whole; whole > 0 {
+		kept = fmt.Sprintf("greatest(%s, toDateTime(%d, 'UTC'))", kept, whole)
+	}
+	return kept
+}
 
 // since returns a time; what is kept for keep seconds and was written later has
 // certainly not expired.
@@ -396,11 +403,16 @@ func (j auditJob) Raised() string {
 	return cmp.Or(j.raised, "toDateTime(("+j.raisedAt()+"), 'UTC')")
 }
 
-// raisedAt returns the query for that time in seconds, 0 if there was no other keep. Each keep
-// holds until the next entry in weir_jobs; what is younger then lives on.
+// raisedAt returns the query for that time.
 func (j auditJob) raisedAt() string {
-	return fmt.Sprintf("SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps))))"+
+	return fmt.Sprintf("SELECT "+raised("_keeps")+
 		" FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM %s WHERE job = %s AND version = %d AND measure = '')", j.c.name("weir_jobs"), text(j.r.job), j.r.version)
+}
+
+// raised returns an SQL expression for that time in seconds, 0 if there was no other keep. keeps is an array of
+// the entries of weir_jobs, in order: each keep holds until the next entry; what is younger then lives on.
+func raised(keeps string) string {
+	return fmt.Sprintf("greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(%[1]s), arrayPopFront(%[1]s))))", keeps)
 }
 
 // Audit passes what is stored of the job to a: the counts of the state rows by slot,

@@ -45,6 +45,8 @@ type registered struct {
 	topic   string
 	keep    uint32
 	groups  []string
+	created int64  // Unix seconds
+	raised  int64  // auditJob.Raised, in Unix seconds
 	rollup  string // table of the first rollup…
 	seconds uint32 // …and its window
 	bits    uint64 // for a Bloom measure: the third argument of weirBloomHas
@@ -117,10 +119,10 @@ func (c *Client) inventory(ctx context.Context, on *replicas) (*inventory, error
 	}
 	if _, ok := inv.tables["weir_jobs"]; ok {
 		sql := "SELECT job, version, measure, argMin(meaning, created_at), argMin(topic, created_at), argMax(keep, created_at)," +
-			" argMin(groups, created_at), argMax(rollup, created_at), argMax(seconds, created_at) FROM " + c.name("weir_jobs") + " GROUP BY job, version, measure ORDER BY job, version, measure"
+			" argMin(groups, created_at), argMax(rollup, created_at), argMax(seconds, created_at), toInt64(toUnixTimestamp(min(created_at))), " + raised("arraySort(groupArray((created_at, keep)))") + " FROM " + c.name("weir_jobs") + " GROUP BY job, version, measure ORDER BY job, version, measure"
 		err = query(ctx, "read weir_jobs", sql, func(scan func(...any) error) error {
 			var r registered
-			err := scan(&r.job, &r.version, &r.measure, &r.meaning, &r.topic, &r.keep, &r.groups, &r.rollup, &r.seconds)
+			err := scan(&r.job, &r.version, &r.measure, &r.meaning, &r.topic, &r.keep, &r.groups, &r.rollup, &r.seconds, &r.created, &r.raised)
 			inv.jobs = append(inv.jobs, r)
 			return err
 		})

@@ -246,6 +246,10 @@ func (l *layout) panes(name, from, until string) form {
 		all = append(all, check{fmt.Sprintf("%s < toInt64(toUnixTimestamp(now())) - %d", from, int64(v.Keep/time.Second)),
 			fmt.Sprintf("windows of %s are kept for %s, and the question needs older ones: ask for later ones", span(v.Window), span(v.Keep))})
 	}
+	if v.whole > 0 {
+		all = append(all, check{fmt.Sprintf("%s < %d", from, v.whole),
+			fmt.Sprintf("windows of %s that begin before %s UTC are not whole, because rows had expired when their rollup was added or its keep made longer, and the question needs them: ask for later ones", span(v.Window), time.Unix(v.whole, 0).UTC().Format(time.DateTime))})
+	}
 	return form{name: name, same: "(1, %[1]s, %[2]s).1 = 1", within: within, checks: func(*layout) []check { return all }}
 }
 

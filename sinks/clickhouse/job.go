@@ -62,6 +62,7 @@ type level struct {
 	seconds int64
 	table   string // clicks_1m_rollup
 	view    string // clicks_1m
+	whole   int64  // Unix seconds: windows that begin earlier may lack rows, see inventory.whole; 0: none do
 }
 
 // plan derives the layout of a job and refuses what cannot be stored.

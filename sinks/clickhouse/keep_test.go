@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -234,4 +235,135 @@ func TestExpiredShorter(t *testing.T) {
 		t.Errorf("rollups without an event make windows again and again, in rounds %s to %s", made[0], made[1])
 	}
 	equal("in the end", map[string]int64{"clicks_1m": n, "clicks_1h": n, "clicks_1d": n})
+}
+
+// TestWholeSince: a rollup that is added, comes back, or is kept longer, when state rows have expired lacks windows of before.
+// Questions that need these leave them out or are refused, the audit does not judge them, and a further migration
+// changes nothing.
+func TestWholeSince(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, how := range []string{"added", "back", "kept longer"} {
+		c := open(t)
+		j := actives()
+		j.Keep = 4 * day
+		longer := []Rollup{{Window: time.Hour}, {Window: day}}
+		j.Rollups = longer
+		if how != "added" {
+			j.Rollups = append([]Rollup{{Window: time.Minute, Keep: 3 * day}}, longer...)
+		}
+		s := install(t, c, j)
+		if how == "back" {
+			j.Rollups = longer
+			s = install(t, c, j)
+		}
+		op, n := operator(t, s.layout.Spec, 0, 1), int64(0)
+		today := time.Now().Unix() / 86400 * 86400
+		count := func(partition int32, ago int64) { // two events in each hour of a day
+			for m := range int64(48) {
+				at := (today - ago*86400 + m*1800 + 60) * 1000
+				observe(t, op, partition, n, event.Time(at), click(at, "/", 7, "a"))
+				n++
+			}
+			write(t, s, op.Take())
+			roll(t, s, true)
+			n = 0
+		}
+		count(0, 8)
+		// It is as if this had been eight days ago: state rows have expired, of each hour the first half.
+		back := func(table string, columns ...string) {
+			t.Helper()
+			var to []string
+			for _, name := range columns {
+				to = append(to, name+" = "+name+" - 8 * 86400")
+			}
+			run(t, c, "ALTER TABLE "+c.name(table)+" UPDATE "+strings.Join(to, ", ")+" WHERE 1 SETTINGS mutations_sync = 1")
+		}
+		run(t, c, "INSERT INTO "+c.name("weir_jobs")+" SELECT * REPLACE (created_at - toIntervalDay(10) AS created_at) FROM "+c.name("weir_jobs"),
+			"ALTER TABLE "+c.name("clicks_state")+" DELETE WHERE toMinute(window_start) < 30 SETTINGS mutations_sync = 1")
+		if how != "added" {
+			run(t, c, "TRUNCATE TABLE "+c.name("clicks_1m_rollup"))
+		}
+		back("clicks_state", "flushed_at")
+		back(LedgerTable, "began", "flushed_at")
+		back("clicks_1h_rollup", "rolled_at")
+		back("clicks_1d_rollup", "rolled_at")
+		count(1, 1)
+
+		j.Rollups = append([]Rollup{{Window: time.Minute, Keep: 30 * day}}, longer...)
+		if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
+			t.Fatal(err)
+		}
+		if steps, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(steps) > 0 {
+			t.Errorf("%s: a second migration: %v, %v", how, steps, err)
+		}
+		s, err := c.Job(t.Context(), j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.quiet = -time.Hour
+		roll(t, s, true)
+		roll(t, s, true)
+
+		date := func(ago int64) string { return time.Unix(today-ago*86400, 0).UTC().Format(time.DateOnly) }
+		calendar := func(zone string) string {
+			return fmt.Sprintf("SELECT count(), sum(hits) FROM %s(from='%s', to='%s', unit='day', zone='%s')", c.name("clicks_calendar_total"), date(9), date(0), zone)
+		}
+		if got := one(t, c, calendar("UTC")); got != "(2,96)" { // of whole days
+			t.Errorf("%s: days of UTC: %s", how, got)
+		}
+		if got := one(t, c, calendar("Asia/Kolkata")); got != "(1,37)" {
+			t.Errorf("%s: days of Kolkata: %s, want that of yesterday, until 18:30 UTC", how, got)
+		}
+		over := func(ago int64) string {
+			return one(t, c, fmt.Sprintf("SELECT sum(hits) FROM %s(from='%s', to='%s', size=5400, every=5400)", c.name("clicks_over_total"), date(ago), date(ago-1)))
+		}
+		if old, late := over(8), over(1); old != "(0)" || late != "(48)" {
+			t.Errorf("%s: windows of 90 minutes have %s and %s hits", how, old, late)
+		}
+		for _, question := range []string{"clicks_sessions_total(from='%s', to='%s', measure='active', every=3600, gap=300)", "clicks_funnel(from='%s', to='%s', steps=['active'])"} {
+			ask := func(ago int64) error {
+				return c.shards.query(t.Context(), "ask", "SELECT count() FROM "+quote(c.cfg.Database)+"."+fmt.Sprintf(question, date(ago), date(ago-1)), func(scan func(...any) error) error { return nil })
+			}
+			if err := ask(8); err == nil || !strings.Contains(err.Error(), "because rows had expired when their rollup was added or its keep made longer") {
+				t.Errorf("%s: %s of then: %v", how, question, err)
+			}
+			if err := ask(1); err != nil {
+				t.Errorf("%s: %s of yesterday: %v", how, question, err)
+			}
+		}
+		for _, f := range within(t, s, audit.Scope{From: 1}) {
+			t.Errorf("%s: the audit finds %+v", how, f)
+		}
+		if got := read(t, c, "SELECT kind, detail FROM "+c.name("weir_audit")); len(got) != 0 {
+			t.Errorf("%s: the view finds %q", how, got)
+		}
+	}
+}
+
+// TestWholeFromBelow: a rollup that is added above one that is kept for ever has every window, however long ago.
+func TestWholeFromBelow(t *testing.T) {
+	c := open(t)
+	j := actives()
+	j.Rollups = []Rollup{{Window: time.Minute}, {Window: 24 * time.Hour}}
+	j.Keep = 96 * time.Hour
+	s := unaudited(t, c, j)
+	op := operator(t, s.layout.Spec, 0)
+	observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 7, "a"))
+	write(t, s, op.Take())
+	roll(t, s, true)
+	run(t, c, "INSERT INTO "+c.name("weir_jobs")+" SELECT * REPLACE (created_at - toIntervalDay(10) AS created_at) FROM "+c.name("weir_jobs"),
+		"TRUNCATE TABLE "+c.name("clicks_state")) // it is as if days had passed
+	j.Rollups = []Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}}
+	if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Job(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roll(t, s, true)
+	at := time.UnixMilli(noon).UTC().Format(time.DateOnly)
+	if got := one(t, c, fmt.Sprintf("SELECT sum(hits) FROM %s(from='%s', to='%s', size=7200, every=7200)", c.name("clicks_over_total"), at, time.UnixMilli(noon).UTC().AddDate(0, 0, 1).Format(time.DateOnly))); got != "(1)" {
+		t.Errorf("windows of two hours have %s events", got)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A Migration says what Migrate does besides the tables of the jobs.
@@ -162,6 +163,7 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 	}
 	tables := common()
 	progress := map[string]string{} // of the table of a rollup, the condition for its rows in weir_rollups
+	of := map[string]*layout{}      // of the table of a rollup, its job
 	anew := map[string]bool{}       // of the table of a rollup, whether it lacks what the rows that it is made from hold now
 	for _, l := range layouts {
 		if err := inv.meaning(l); err != nil {
@@ -170,7 +172,19 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 		tables = append(tables, l.tables()...)
 		for i, v := range l.levels {
 			progress[v.table] = fmt.Sprintf("%s AND rollup = %d", l.where(), v.seconds)
+			of[v.table] = l
 			anew[v.table] = inv.otherSource(l, i) || inv.comesBack(l, i)
+		}
+	}
+	// note notes since when a rollup is whole whose rows have lived for keep seconds so far, 0 if there were none.
+	note := func(table string, keep int64) {
+		if of[table] == nil {
+			return
+		}
+		if since := inv.wholeFrom(of[table], table, keep, time.Now().Unix()); since != inv.whole(table) {
+			sql := fmt.Sprintf("SELECT toDateTime(%d, 'UTC')", since)
+			step(table+wholeSince, sql)
+			inv.recorded[table+wholeSince] = sql
 		}
 	}
 	for _, t := range tables {
@@ -184,12 +198,17 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 				step(t.name+progressed, c.forgetProgress("done = 0, complete_until = fromUnixTimestamp64Milli(toInt64(0), 'UTC')", where))
 			}
 			step(t.name, t.create(c))
+			note(t.name, 0)
 			continue
 		}
 		// Done is a round up to which the rollup has the rows that it is made from. It says nothing about other rows,
 		// nor about a measure that was left out, nor about windows that have expired and are to be there again.
 		if progress[t.name] != "" && longer(ttlOf(inv.tables[t.name].create), t.ttl) {
 			anew[t.name] = true
+			note(t.name, lives(ttlOf(inv.tables[t.name].create)))
+		}
+		if of[t.name] != nil && inv.returns(of[t.name], t.name) {
+			note(t.name, 0)
 		}
 		if anew[t.name] {
 			step(t.name+progressed, c.forgetProgress("done = 0", progress[t.name]))
@@ -272,6 +291,63 @@ func (c *Client) forgetProgress(to, where string) string {
 	return "ALTER TABLE " + c.name("weir_rollups") + c.onCluster() + " UPDATE " + to + " WHERE " + where + " SETTINGS mutations_sync = 2"
 }
 
+// wholeSince follows the name of a rollup's table in the record of a statement that says since when the
+// rollup is whole.
+const wholeSince = " whole since"
+
+// whole returns since when a rollup is whole, in Unix seconds: windows that begin earlier may lack rows that
+// had expired when the rollup was added or its keep made longer. 0: it has been so from the beginning.
+func (inv *inventory) whole(table string) int64 {
+	_, since, _ := strings.Cut(inv.recorded[table+wholeSince], "(")
+	since, _, _ = strings.Cut(since, ",")
+	n, _ := strconv.ParseInt(since, 10, 64)
+	return n
+}
+
+// mark sets in the layout since when its rollups are whole.
+func (inv *inventory) mark(l *layout) {
+	for i := range l.levels {
+		l.levels[i].whole = inv.whole(l.levels[i].table)
+	}
+}
+
+// wholeFrom returns since when a rollup will be whole that is made anew now, from the rows that are there:
+// state rows or those of the next shorter rollup, and its own rows, which have lived for keep seconds so
+// far. Like all that goes by what expires, it has a margin, because the making may be late.
+func (inv *inventory) wholeFrom(l *layout, table string, keep, now int64) int64 {
+	r := inv.registered(l, "")
+	if r == nil {
+		return 0
+	}
+	living := func(keep, whole int64) int64 { return max(now-unexpired(keep), whole, 0) }
+	since := living(int64(r.keep), r.raised)
+	i := slices.IndexFunc(l.levels, func(v level) bool { return v.table == table })
+	if i > 0 {
+		since = living(inv.lives(&l.levels[i-1]), inv.whole(l.levels[i-1].table))
+	}
+	if keep > 0 {
+		since = min(since, living(keep, inv.whole(table)))
+	}
+	if since <= r.created { // nothing of the job had expired yet
+		return 0
+	}
+	return since
+}
+
+// lives returns for how many seconds the rows of a rollup live so far, or will, if it is new.
+func (inv *inventory) lives(v *level) int64 {
+	if t, ok := inv.tables[v.table]; ok {
+		return lives(ttlOf(t.create))
+	}
+	return cmp.Or(v.length().keep, math.MaxInt64)
+}
+
+// returns reports whether a rollup was left out of the list of before, and has nothing of that time.
+func (inv *inventory) returns(l *layout, table string) bool {
+	over := inv.recorded[l.Spec.Job+"_over"]
+	return over != "" && inv.newest(l) <= l.Spec.Version && !strings.Contains(over, table)
+}
+
 // rollupsIn returns a regular expression, for Go and for ClickHouse, that finds the rollups of the
 // job's version in the text of a view: what follows l.base in their names.
 func (l *layout) rollupsIn() string {
@@ -319,6 +395,7 @@ func (inv *inventory) comesBack(l *layout, i int) bool {
 func (c *Client) wanted(inv *inventory, layouts []*layout) []view {
 	all := c.spread(layouts)
 	for _, l := range layouts {
+		inv.mark(l)
 		if inv.newest(l) <= l.Spec.Version {
 			all = append(all, l.views(c)...)
 		}
@@ -381,17 +458,17 @@ func ttlOf(create string) string {
 }
 
 // longer reports whether rows live longer with a TTL than with the one of before.
-func longer(before, ttl string) bool {
-	seconds := func(ttl string) int64 {
-		_, n, _ := strings.Cut(ttl, "toIntervalSecond(")
-		n, _, _ = strings.Cut(n, ")")
-		s, err := strconv.ParseInt(n, 10, 64)
-		if err != nil { // for ever
-			return math.MaxInt64
-		}
-		return s
+func longer(before, ttl string) bool { return lives(ttl) > lives(before) }
+
+// lives returns for how many seconds rows live by a TTL.
+func lives(ttl string) int64 {
+	_, n, _ := strings.Cut(ttl, "toIntervalSecond(")
+	n, _, _ = strings.Cut(n, ")")
+	s, err := strconv.ParseInt(n, 10, 64)
+	if err != nil {
+		return math.MaxInt64 // for ever
 	}
-	return seconds(ttl) > seconds(before)
+	return s
 }
 
 // forget returns the statement that changes the TTLs of columns, or "" if they are what

@@ -95,7 +95,8 @@ func ofPeriod(moment string) string {
 
 // hopping is the form of windows that begin every so many seconds.
 func hopping(every string) form {
-	hop := "gcd({size:UInt32}, " + every + ")" // the length of the steps
+	const size = "greatest({size:UInt32}, 1)"
+	hop := "gcd(" + size + ", " + every + ")" // the length of the steps
 	return form{
 		name: "over", params: []string{"from", "to", "size", "every"},
 		step:   "intDiv(toUnixTimestamp(%[1]s), " + hop + ") * " + hop,
@@ -328,16 +329,23 @@ func (d overData) Answer(m *measure) string {
 	return strings.Join(all, ",\n    ")
 }
 
-// Kept returns a condition for windows of which no row has expired; empty if rows do not
-// expire. Windows of a level are needed if the steps are no multiples of the next longer
+// Kept returns a condition for windows of which no row has expired or is missing; empty if
+// there are none. Windows of a level are needed if the steps are no multiples of the next longer
 // one's.
 func (d overData) Kept() string {
 	var all []string
 	for i, v := range d.l.levels {
-		if v.Keep == 0 {
+		var since []string
+		if v.Keep > 0 {
+			since = append(since, fmt.Sprintf("window_start >= now('UTC') - %d", int64(v.Keep/time.Second)))
+		}
+		if v.whole > 0 {
+			since = append(since, fmt.Sprintf("window_start >= toDateTime(%d, 'UTC')", v.whole))
+		}
+		if since == nil {
 			continue
 		}
-		kept := fmt.Sprintf("window_start >= now('UTC') - %d", int64(v.Keep/time.Second))
+		kept := strings.Join(since, " AND ")
 		if i+1 < len(d.l.levels) {
 			kept = "(" + kept + " OR " + fmt.Sprintf(d.aligned, d.l.levels[i+1].seconds) + ")"
 		}

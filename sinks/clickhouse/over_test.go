@@ -310,6 +310,7 @@ func TestOverRefuses(t *testing.T) {
 	newAsked(t, c, ofIDs, Rollup{Window: time.Minute})
 	for ask, want := range map[string]string{
 		"clicks_over(from=now(), to=now(), size=90, every=60)":                                           "size has to be a multiple of 60 seconds, the shortest windows of job clicks",
+		"clicks_over(from=now(), to=now(), size=0, every=60)":                                            "size has to be a multiple of 60 seconds",
 		"clicks_over(from=now(), to=now(), size=60, every=0)":                                            "every has to be a multiple of 60 seconds",
 		"clicks_over(from=now(), to=now(), size=864000, every=60)":                                       "size is more than 1500 times every: make every greater",
 		"clicks_over_total(from=now() - 864000, to=now(), size=60, every=60)":                            "more than 10000 windows: make the range shorter or every greater",

@@ -66,6 +66,7 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 		}
 		if home == nil {
 			home = inv
+			inv.mark(l)
 		}
 	}
 	s := c.sink(l)
