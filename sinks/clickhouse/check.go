@@ -367,6 +367,11 @@ func (inv *inventory) compare(t *table) ([]column, error) {
 		case !ok:
 			missing = append(missing, col)
 		case plain(typ) != plain(col.kind()):
+			made, by := quote(col.name)+" "+typ, inv.recorded[t.name]+inv.recorded[t.name+" "+col.name]
+			if strings.Contains(by, made) && !strings.Contains(by, made+" "+aliased) {
+				return nil, refuse(what, fmt.Sprintf("an earlier weir made column %s as %s, and this one stores the measure as %s", col.name, typ, col.kind()),
+					"raise the job's version, or give the measure another name; do not change the column, whose values this weir cannot read")
+			}
 			return nil, refuse(what, fmt.Sprintf("column %s is %s, weir made it %s", col.name, typ, col.kind()), schemaAction)
 		}
 	}
@@ -416,6 +421,44 @@ func (inv *inventory) meaning(l *layout) error {
 		}
 	}
 	return nil
+}
+
+// misread compares the shards of the cluster as ClickHouse knows them, by remote_servers in its own
+// configuration, with those of clickhouse.shards, which have these ids. It asks one server of each shard.
+func (c *Client) misread(ctx context.Context, l *layout, ids []string) (notes []string) {
+	if !c.wide {
+		return nil
+	}
+	note := func(format string, args ...any) {
+		notes = append(notes, "job "+l.Spec.Job+": "+fmt.Sprintf(format, args...))
+	}
+	sql := fmt.Sprintf("SELECT shardNum(), argMin(sql, (applied_at, sql)) FROM cluster(%s, %s, weir_schema) WHERE object = %s GROUP BY 1 ORDER BY 1",
+		text(c.cfg.Cluster), text(c.cfg.Database), text(identity))
+	for i, on := range c.shards {
+		var read []string
+		err := shards{on}.query(ctx, "ask which shards the cluster has", sql, func(scan func(...any) error) error {
+			var number uint32
+			var id string
+			err := scan(&number, &id)
+			name := "another one"
+			if at := slices.Index(ids, id); at >= 0 {
+				name = fmt.Sprint(at + 1)
+			}
+			read = append(read, name)
+			return err
+		})
+		once := len(read) == len(ids)
+		for n := range ids {
+			once = once && slices.Contains(read, fmt.Sprint(n+1))
+		}
+		switch {
+		case err != nil:
+			note("shard %d of %d cannot ask cluster %s, which the views read: %v; until it can, its views, dashboards and weir_audit fail", i+1, len(ids), c.cfg.Cluster, err)
+		case !once:
+			note("for shard %d, cluster %s is the shards %s, and clickhouse.shards has %d: until its remote_servers list each of these once, its views, dashboards and weir_audit are wrong", i+1, c.cfg.Cluster, strings.Join(read, ", "), len(ids))
+		}
+	}
+	return notes
 }
 
 const unreadable = "another version of weir has written its meaning into weir_jobs, and this version cannot read that; if the job is the same, run that version"
