@@ -26,6 +26,20 @@ type server struct {
 	cfg    local.NativeConfig
 	native *local.Native
 	door   *proxy
+	all    []int // the ports of the servers, in the order of the shards
+}
+
+// knows writes the server's configuration: the cluster main has these of the servers as shards.
+func (s *server) knows(shards ...int) {
+	s.t.Helper()
+	var b strings.Builder
+	for _, i := range shards {
+		fmt.Fprintf(&b, "<shard><replica><host>127.0.0.1</host><port>%d</port></replica></shard>", s.all[i])
+	}
+	config := "<clickhouse><remote_servers><main>" + b.String() + "</main></remote_servers></clickhouse>"
+	if err := os.WriteFile(s.cfg.Config, []byte(config), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 func (s *server) start() {
@@ -42,7 +56,7 @@ func (s *server) start() {
 func newCluster(t *testing.T, zones ...string) []*server {
 	t.Helper()
 	dir, servers := t.TempDir(), []*server{}
-	var shards strings.Builder
+	var ports, order []int
 	port := func() int {
 		p, err := kafkatest.FreePort()
 		if err != nil {
@@ -51,15 +65,12 @@ func newCluster(t *testing.T, zones ...string) []*server {
 		return p
 	}
 	for i, zone := range zones {
-		s := &server{t: t, cfg: local.NativeConfig{Data: filepath.Join(dir, fmt.Sprint("data", i)), HTTP: port(), TCP: port(), Config: filepath.Join(dir, "config.xml"), Threads: 1, Zone: zone}}
-		fmt.Fprintf(&shards, "<shard><replica><host>127.0.0.1</host><port>%d</port></replica></shard>", s.cfg.TCP)
-		servers = append(servers, s)
-	}
-	config := "<clickhouse><remote_servers><main>" + shards.String() + "</main></remote_servers></clickhouse>"
-	if err := os.WriteFile(filepath.Join(dir, "config.xml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
+		s := &server{t: t, cfg: local.NativeConfig{Data: filepath.Join(dir, fmt.Sprint("data", i)), HTTP: port(), TCP: port(), Config: filepath.Join(dir, fmt.Sprintf("config%d.xml", i)), Threads: 1, Zone: zone}}
+		servers, ports, order = append(servers, s), append(ports, s.cfg.TCP), append(order, i)
 	}
 	for _, s := range servers {
+		s.all = ports
+		s.knows(order...)
 		s.start()
 		t.Cleanup(func() { s.native.Kill() })
 		if _, err := localtest.Query(s.native.URL(), "", "CREATE DATABASE weir"); err != nil {
@@ -191,6 +202,16 @@ func TestCluster(t *testing.T) {
 		t.Errorf("weir_audit of the servers finds %v", all)
 	}
 	s.weir("verify").exits(0)
+	if said := s.weir("check").exits(0).out.tail(100); strings.Contains(said, "for shard") || !strings.Contains(said, "tables of job clicks") {
+		t.Errorf("weir check says of the cluster:\n%s", said)
+	}
+	servers[2].native.Kill()
+	servers[2].knows(0, 1, 2, 2)
+	servers[2].start()
+	s.weir("check").exits(0).prints(`job clicks: for shard 3, cluster main is the shards 1, 2, 3, 3, and clickhouse.shards has 3: `)
+	servers[2].native.Kill()
+	servers[2].knows(0, 1, 2)
+	servers[2].start()
 	if _, err := localtest.Query(servers[2].native.URL(), "weir", "TRUNCATE TABLE clicks_state"); err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,8 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.members(ctx); err != nil {
+	ids, err := c.members(ctx)
+	if err != nil {
 		return nil, err
 	}
 	var home *inventory
@@ -70,7 +71,7 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 		}
 	}
 	s := c.sink(l)
-	s.Notes = home.notes(c, l)
+	s.Notes = append(home.notes(c, l), c.misread(ctx, l, ids)...)
 	s.lags = home.tables[l.state()].engine != "AggregatingMergeTree"
 	return s, nil
 }
