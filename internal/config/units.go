@@ -58,6 +58,9 @@ func ParseSize(text string) (Size, error) {
 	case err == nil:
 		return Size(n), nil
 	case errors.Is(err, errNoUnit):
+		if bytes, err := ParseSize(text + "B"); err == nil && bytes >= 1<<20 {
+			return 0, fmt.Errorf("%q has no unit; if it is a number of bytes, write %s", text, bytes)
+		}
 		return 0, fmt.Errorf("%q has no unit; try %[1]sMiB or %[1]sGiB", text)
 	case errors.Is(err, errRange):
 		return 0, fmt.Errorf("%q is more than 8388607TiB", text)

@@ -55,7 +55,7 @@ func TestParseSize(t *testing.T) {
 		}
 	}
 	for _, tc := range []struct{ text, want string }{
-		{"", "is no size"}, {"64", "has no unit"}, {"64M", "is no size"}, {"1GiB1MiB", "is no size"}, {"-1B", "is no size"},
+		{"", "is no size"}, {"64", "has no unit; try 64MiB or 64GiB"}, {"1073741824", "if it is a number of bytes, write 1GiB"}, {"99999999999999999999", "is more than"}, {"64M", "is no size"}, {"1GiB1MiB", "is no size"}, {"-1B", "is no size"},
 		{"8388608TiB", "more than"}, {"1.5GiB", "is no size"},
 	} {
 		if _, err := ParseSize(tc.text); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -302,6 +302,9 @@ func plainPath(s string) string {
 // checkTopic checks the name of a topic by Kafka's rules, and that of a group
 // by the same.
 func checkTopic(s string) error {
+	if err := checkVariable(s); err != nil {
+		return err
+	}
 	if !topicPattern.MatchString(s) || len(s) > 249 || s == "." || s == ".." {
 		return fmt.Errorf("%q is no Kafka name; write letters, digits, dot, _ and -, at most 249", s)
 	}
@@ -358,6 +361,14 @@ func checkCluster(s string) error {
 	return nil
 }
 
+// checkVariable refuses a value in which another program would put a variable.
+func checkVariable(s string) error {
+	if strings.Contains(s, "$") {
+		return fmt.Errorf("%q has a $, and weir puts no variables into its configuration; write the value itself", s)
+	}
+	return nil
+}
+
 func checkAddress(s string) error {
 	if all := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' }); len(all) > 1 && !strings.Contains(s, "@") {
 		return fmt.Errorf("%q has several addresses; write them as a list, [%s]", s, strings.Join(all, ", "))
@@ -372,6 +383,9 @@ func checkRedis(s string) error { return addressCheck(s, "6379") }
 func addressCheck(s, usual string) error {
 	if strings.Contains(s, "@") { // the message does not repeat s, which may contain a password
 		return fmt.Errorf("an address has no user and no password in it; write host:port, and a password into the file that a key ending in password_file names")
+	}
+	if err := checkVariable(s); err != nil {
+		return err
 	}
 	host, port, err := net.SplitHostPort(s)
 	if err != nil && !strings.Contains(s, ":") {
