@@ -23,6 +23,7 @@ type inventory struct {
 	defaults  map[string]map[string]string // table → column → expression of its DEFAULT, if it has one
 	functions map[string]bool
 	recorded  map[string]string // object → the statement last run for it
+	ran       map[string]int64  // object → when, in Unix seconds
 	jobs      []registered
 
 	// Of a shard that is to be set up: its id, and the ids of all shards.
@@ -33,6 +34,7 @@ type inventory struct {
 // found is a table or view as the server has it.
 type found struct {
 	engine, order, create string
+	changed               int64 // when its definition was last changed, in Unix seconds
 }
 
 // registered is a row of weir_jobs: the meaning of a version of a job, or of one
@@ -54,7 +56,7 @@ type registered struct {
 
 // inventory reads the system tables and the tables weir_jobs and weir_schema of a shard.
 func (c *Client) inventory(ctx context.Context, on *replicas) (*inventory, error) {
-	inv := &inventory{tables: map[string]found{}, columns: map[string]map[string]string{}, defaults: map[string]map[string]string{}, functions: map[string]bool{}, recorded: map[string]string{}}
+	inv := &inventory{tables: map[string]found{}, columns: map[string]map[string]string{}, defaults: map[string]map[string]string{}, functions: map[string]bool{}, recorded: map[string]string{}, ran: map[string]int64{}}
 	database := text(c.cfg.Database)
 	err := on.checkSame(ctx)
 	if err != nil {
@@ -79,12 +81,13 @@ func (c *Client) inventory(ctx context.Context, on *replicas) (*inventory, error
 	}
 	// The statements of views are left out: the server takes milliseconds to print one,
 	// and nothing reads them.
-	list := "SELECT name, engine, sorting_key, create_table_query FROM system.tables WHERE database = " + database + " AND engine != 'View'" +
-		" UNION ALL SELECT name, engine, '', '' FROM system.tables WHERE database = " + database + " AND engine = 'View'"
+	const changed = "toInt64(toUnixTimestamp(metadata_modification_time))"
+	list := "SELECT name, engine, sorting_key, create_table_query, " + changed + " FROM system.tables WHERE database = " + database + " AND engine != 'View'" +
+		" UNION ALL SELECT name, engine, '', '', " + changed + " FROM system.tables WHERE database = " + database + " AND engine = 'View'"
 	err = query(ctx, "list tables", list, func(scan func(...any) error) error {
 		var name string
 		var f found
-		err := scan(&name, &f.engine, &f.order, &f.create)
+		err := scan(&name, &f.engine, &f.order, &f.create, &f.changed)
 		inv.tables[name] = f
 		return err
 	})
@@ -107,10 +110,11 @@ func (c *Client) inventory(ctx context.Context, on *replicas) (*inventory, error
 		return nil, err
 	}
 	if _, ok := inv.tables["weir_schema"]; ok {
-		err = query(ctx, "read weir_schema", "SELECT object, argMax(sql, applied_at) FROM "+c.name("weir_schema")+" GROUP BY object", func(scan func(...any) error) error {
+		err = query(ctx, "read weir_schema", "SELECT object, argMax(sql, applied_at), toInt64(toUnixTimestamp(max(applied_at))) FROM "+c.name("weir_schema")+" GROUP BY object", func(scan func(...any) error) error {
 			var object, sql string
-			err := scan(&object, &sql)
-			inv.recorded[object] = sql
+			var at int64
+			err := scan(&object, &sql, &at)
+			inv.recorded[object], inv.ran[object] = sql, at
 			return err
 		})
 		if err != nil {
@@ -268,9 +272,15 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 		}
 	}
 	if _, views := l.objects(); inv.newest(l) == l.Spec.Version {
+		for _, v := range c.spread([]*layout{l}) {
+			views = append(views, v.name)
+		}
 		for _, name := range append(views, "weir_audit") {
-			if _, there := inv.tables[name]; !there && inv.recorded[name] != "" {
+			switch _, there := inv.tables[name]; {
+			case !there && inv.recorded[name] != "":
 				note("there is no view %s, which weir migrate had made: it was dropped, and what reads it fails: run `weir migrate`", name)
+			case inv.replaced(name):
+				note("view %s was made again or altered, by hand or by a tool, after weir migrate had made it: it may show other numbers: run `weir migrate`", name)
 			}
 		}
 	}
@@ -303,6 +313,13 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 		}
 	}
 	return notes
+}
+
+// replaced reports whether a view is not the one that weir migrate has made. The record is written last,
+// so a view that changed later was changed by something else.
+func (inv *inventory) replaced(view string) bool {
+	const slack = 60 // the two times may be of different replicas
+	return inv.recorded[view] != "" && inv.tables[view].changed > inv.ran[view]+slack
 }
 
 // keepOf returns the configuration key that says how long the rows of a table are

@@ -265,7 +265,7 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 		}
 	}
 	for _, v := range c.wanted(inv, layouts) {
-		if _, ok := inv.tables[v.name]; !ok || changed || inv.recorded[v.name] != v.sql {
+		if _, ok := inv.tables[v.name]; !ok || changed || inv.recorded[v.name] != v.sql || inv.replaced(v.name) {
 			step(v.name, v.sql)
 		}
 	}

@@ -966,3 +966,44 @@ func TestMeasureComesBack(t *testing.T) {
 		t.Errorf("a second migration: %v %v", steps, err)
 	}
 }
+
+// TestViewReplaced: a view that was made again by hand is named, and the next migration makes it as it was.
+func TestViewReplaced(t *testing.T) {
+	c := open(t)
+	j := actives()
+	s := unasked(t, c, j)
+	op := operator(t, s.layout.Spec, 0)
+	observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 7, "a"))
+	write(t, s, op.Take())
+	notes := func() string {
+		t.Helper()
+		inv, err := c.inventory(t.Context(), c.shards[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(inv.notes(c, s.layout))
+	}
+	if got := notes(); strings.Contains(got, "made again or altered") {
+		t.Errorf("the notes are %s", got)
+	}
+	record := c.name("weir_schema")
+	run(t, c, "CREATE OR REPLACE VIEW "+c.name("clicks_1h")+" AS SELECT 12000 AS hits",
+		// It is as if weir migrate had run some minutes before.
+		"CREATE TABLE "+c.name("earlier")+" AS "+record, "INSERT INTO "+c.name("earlier")+" SELECT * REPLACE (applied_at - toIntervalMinute(3) AS applied_at) FROM "+record,
+		"TRUNCATE TABLE "+record, "INSERT INTO "+record+" SELECT * FROM "+c.name("earlier"))
+	if got := notes(); !strings.Contains(got, "view clicks_1h was made again or altered") {
+		t.Errorf("the notes are %s", got)
+	}
+	for _, want := range []bool{true, false} {
+		steps, err := c.Migrate(t.Context(), []Job{j}, Migration{})
+		if err != nil || slices.ContainsFunc(steps, func(s Statement) bool { return s.Object == "clicks_1h" }) != want {
+			t.Errorf("%d statements, %v; clicks_1h among them: want %v", len(steps), err, want)
+		}
+	}
+	if got := notes(); strings.Contains(got, "made again or altered") {
+		t.Errorf("after a migration the notes are %s", got)
+	}
+	if got := one(t, c, "SELECT hits FROM "+c.name("clicks_1h")); got != "(1)" {
+		t.Errorf("the view shows %s", got)
+	}
+}
