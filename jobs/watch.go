@@ -266,10 +266,11 @@ func (w *watch) stop() {
 
 // look makes one look and draws the conclusions. It reports whether the job is at rest:
 // ledger and log are as they were, and no records wait.
-func (w *watch) look(ctx context.Context) (rest bool) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+func (w *watch) look(whole context.Context) (rest bool) {
+	ctx, cancel := context.WithTimeout(whole, lookTimeout)
 	defer cancel()
 	spans, c, err := look(ctx, w.job.cfg.Source, w.job.cfg.Sink)
+	w.reaches(whole, spans)
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return false // the job ends
 	}
@@ -296,6 +297,29 @@ func (w *watch) look(ctx context.Context) (rest bool) {
 	since := w.since()
 	w.passed(w.watermarks.Look(c, spans, milliseconds(since)))
 	return !w.judge(since, spans, c) && rest
+}
+
+// reaches notes how far the logs reach, which a worker learns only while it fetches: not while memory is
+// full because the sink does not answer. spans are nil if they were not asked for.
+func (w *watch) reaches(ctx context.Context, spans map[int32]event.Span) {
+	if spans == nil {
+		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+		spans, _ = w.job.cfg.Source.Spans(ctx) // the source reports its own failures
+	}
+	for p, span := range spans {
+		if b := w.job.status.partition(p); b != nil {
+			raise(&b.logStart, span.First)
+			raise(&b.end, span.Next)
+			raise(&b.highWater, span.End)
+		}
+	}
+}
+
+// raise stores a greater value. A worker may store an earlier one at the same time, until it fetches again.
+func raise(a *atomic.Int64, to int64) {
+	for now := a.Load(); now < to && !a.CompareAndSwap(now, to); now = a.Load() {
+	}
 }
 
 // since returns the time since the last look that read ledger and log, and begins it anew.

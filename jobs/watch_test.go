@@ -110,6 +110,29 @@ func TestWatchRests(t *testing.T) {
 	})
 }
 
+// TestWatchReaches: the status says how far the logs reach, also while nothing is fetched because the sink does
+// not answer.
+func TestWatchReaches(t *testing.T) {
+	watched(t, func(t *testing.T, s *scene, j *Job, _ *bytes.Buffer) {
+		j.status.assign([]window.Plan{{Partition: 3, Start: 27}}, []event.Assignment{{Partition: 3, LogStart: 7, LogEnd: 27}})
+		reaches := func(when string, start, end, high int64) {
+			t.Helper()
+			after(25 * time.Second) // a look takes up to 10 s, and as long again where the sink hangs
+			if p := j.Status().Partitions[0]; p.LogStart != start || p.End != end || p.HighWater != high || p.Lag != end-27 {
+				t.Errorf("%s: %+v", when, p)
+			}
+		}
+		s.log = map[int32]event.Span{3: {First: 8, Next: 40, End: 44}}
+		reaches("the sink answers", 8, 40, 44)
+		s.ledger, s.log = nil, map[int32]event.Span{3: {First: 30, Next: 60, End: 61}}
+		reaches("the sink fails", 30, 60, 61)
+		s.hangs, s.log = true, map[int32]event.Span{3: {First: 31, Next: 70, End: 70}}
+		reaches("the sink hangs", 31, 70, 70)
+		s.log = nil
+		reaches("both hang", 31, 70, 70)
+	})
+}
+
 // TestWatchUncounted: two of four partitions hold records and nothing of them
 // is flushed here. After WaitLimit, and no sooner, the status says so and
 // the log has a line, then one a minute, and one when it is over.
