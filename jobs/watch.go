@@ -211,8 +211,9 @@ var uncounted = outage.Subject{
 	Ends:   "records of every partition are counted by this database again",
 }
 
-// lookTimeout bounds one look. So the status shows that the sink does not
-// answer after this time plus the pause between two looks.
+// lookTimeout bounds one look. So the status shows that the sink does not answer
+// after this time plus the pause between two looks. Where it does not, the log has as
+// long again.
 const lookTimeout = 10 * time.Second
 
 func (j *Job) startWatch() *watch {
@@ -270,13 +271,13 @@ func (w *watch) look(whole context.Context) (rest bool) {
 	ctx, cancel := context.WithTimeout(whole, lookTimeout)
 	defer cancel()
 	spans, c, err := look(ctx, w.job.cfg.Source, w.job.cfg.Sink)
-	w.reaches(whole, spans)
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return false // the job ends
 	}
 	if c == nil {
 		w.ledger.Failed(err)
 		w.job.status.sinkAnswered(err)
+		spans = w.spansAlone(whole)
 	} else {
 		w.ledger.Worked()
 		w.job.status.sinkAnswered(nil)
@@ -291,6 +292,7 @@ func (w *watch) look(whole context.Context) (rest bool) {
 			}
 		}
 	}
+	w.reaches(spans)
 	if err != nil {
 		return false // the source reports its own failures
 	}
@@ -299,14 +301,17 @@ func (w *watch) look(whole context.Context) (rest bool) {
 	return !w.judge(since, spans, c) && rest
 }
 
+// spansAlone asks the log after a ledger that did not answer, and may have taken all the time of the look.
+func (w *watch) spansAlone(ctx context.Context) map[int32]event.Span {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	spans, _ := w.job.cfg.Source.Spans(ctx) // the source reports its own failures
+	return spans
+}
+
 // reaches notes how far the logs reach, which a worker learns only while it fetches: not while memory is
-// full because the sink does not answer. spans are nil if they were not asked for.
-func (w *watch) reaches(ctx context.Context, spans map[int32]event.Span) {
-	if spans == nil {
-		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-		defer cancel()
-		spans, _ = w.job.cfg.Source.Spans(ctx) // the source reports its own failures
-	}
+// full because the sink does not answer.
+func (w *watch) reaches(spans map[int32]event.Span) {
 	for p, span := range spans {
 		if b := w.job.status.partition(p); b != nil {
 			raise(&b.logStart, span.First)
