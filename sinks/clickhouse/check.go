@@ -441,16 +441,17 @@ func (inv *inventory) meaning(l *layout) error {
 }
 
 // misread compares the shards of the cluster as ClickHouse knows them, by remote_servers in its own
-// configuration, with those of clickhouse.shards, which have these ids. It asks one server of each shard.
-func (c *Client) misread(ctx context.Context, l *layout, ids []string) (notes []string) {
-	if !c.wide {
+// configuration, with those of clickhouse.shards, which have these ids. It asks one server of each shard, by a Distributed
+// table as the views do: an account that may read the database may not use the function cluster.
+func (c *Client) misread(ctx context.Context, inv *inventory, l *layout, ids []string) (notes []string) {
+	const all = "weir_schema" + AllShards
+	if _, there := inv.tables[all]; !c.wide || !there { // weir migrate of this version makes it
 		return nil
 	}
 	note := func(format string, args ...any) {
 		notes = append(notes, "job "+l.Spec.Job+": "+fmt.Sprintf(format, args...))
 	}
-	sql := fmt.Sprintf("SELECT shardNum(), argMin(sql, (applied_at, sql)) FROM cluster(%s, %s, weir_schema) WHERE object = %s GROUP BY 1 ORDER BY 1",
-		text(c.cfg.Cluster), text(c.cfg.Database), text(identity))
+	sql := fmt.Sprintf("SELECT shardNum(), argMin(sql, (applied_at, sql)) FROM %s WHERE object = %s GROUP BY 1 ORDER BY 1", c.name(all), text(identity))
 	for i, on := range c.shards {
 		var read []string
 		err := shards{on}.query(ctx, "ask which shards the cluster has", sql, func(scan func(...any) error) error {

@@ -71,7 +71,7 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 		}
 	}
 	s := c.sink(l)
-	s.Notes = append(home.notes(c, l), c.misread(ctx, l, ids)...)
+	s.Notes = append(home.notes(c, l), c.misread(ctx, home, l, ids)...)
 	s.lags = home.tables[l.state()].engine != "AggregatingMergeTree"
 	return s, nil
 }

@@ -33,7 +33,7 @@ func (c *Client) spread(layouts []*layout) (all []view) {
 	}
 	for _, t := range common() {
 		switch t.name {
-		case LedgerTable, "weir_dead_letters", "weir_rollups":
+		case LedgerTable, "weir_dead_letters", "weir_rollups", "weir_schema": // the last one for misread
 			all = append(all, t.spread(c))
 		}
 	}

@@ -201,6 +201,16 @@ CREATE OR REPLACE FUNCTION weirGeohash ON CLUSTER 'main' AS (score, precision) -
 -- weirGeoDist
 CREATE OR REPLACE FUNCTION weirGeoDist ON CLUSTER 'main' AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1];
 
+-- weir_schema_all
+CREATE OR REPLACE TABLE `weir`.`weir_schema_all` ON CLUSTER 'main'
+(
+    `applied_at` DateTime64(3, 'UTC'),
+    `object` String,
+    `sql` String
+)
+ENGINE = Distributed('main', 'weir', 'weir_schema')
+COMMENT 'The rows of weir_schema on all shards.';
+
 -- weir_ledger_all
 CREATE OR REPLACE TABLE `weir`.`weir_ledger_all` ON CLUSTER 'main'
 (
