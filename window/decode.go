@@ -19,7 +19,7 @@ type decoder struct {
 	vals    []event.Value
 
 	// The values that the scanner finds are the first of vals, those of the derived fields
-	// follow.
+	// follow, then, by measure, the defaults.
 	scanned int
 	derived []derived
 	text    []byte // texts that functions have made
@@ -63,8 +63,8 @@ func newDecoder(s *Spec) (*decoder, error) {
 		return nil, err
 	}
 	d.scanned, d.derived, d.names = len(fields.paths), fields.derived, fields.names
-	d.vals = apart.Slice[event.Value](len(fields.names))
-	d.wholes = apart.Slice[wholeValue](len(fields.names))
+	d.vals = apart.Slice[event.Value](len(fields.names) + len(s.Measures))
+	d.wholes = apart.Slice[wholeValue](len(d.vals))
 	field := fields.index
 	d.timeAt = field(s.TimeField)
 	for _, c := range s.By {
@@ -74,6 +74,10 @@ func newDecoder(s *Spec) (*decoder, error) {
 	for i := range s.Measures {
 		m, f := &s.Measures[i], &d.feeds[i]
 		f.at, f.optional, f.additive = field(m.Path), m.Optional, m.Kind.Additive()
+		if f.instead = -1; m.HasDefault {
+			f.instead = len(fields.names) + i
+			d.vals[f.instead] = m.defaultValue()
+		}
 		var also []int
 		for _, path := range m.Kind.paths(m) {
 			also = append(also, field(path))
@@ -244,13 +248,17 @@ func (d *decoder) decodeMeasures() (reason string) {
 			f.takes = false
 			continue
 		}
-		if d.absent(f.at) {
+		at := f.at
+		if d.absent(at) {
 			if f.takes = false; f.optional {
 				continue
 			}
-			return d.wrong(f.at, "")
+			if f.instead < 0 {
+				return d.wrong(f.at, "")
+			}
+			at = f.instead
 		}
-		if f.takes, reason = f.read(d, f.at, f.n); reason != "" {
+		if f.takes, reason = f.read(d, at, f.n); reason != "" {
 			return reason
 		}
 	}

@@ -33,12 +33,17 @@ func TestRank(t *testing.T) {
 	}
 }
 
+// salesSpec is a job without groups.
+func salesSpec(measures ...Measure) *Spec {
+	return &Spec{
+		Job: "sales", Version: 1, TimeField: "ts", TimeUnit: event.Seconds, Window: 60_000, Chunk: 64, MaxGroups: 10, Lateness: 1000, Skew: 1000,
+		Measures: measures,
+	}
+}
+
 // take counts events, each given without its time, in a window of its own.
 func take(t *testing.T, m Measure, events ...string) (Row, bool, []DeadLetter) {
-	op := newOperator(t, &Spec{
-		Job: "sales", Version: 1, TimeField: "ts", TimeUnit: event.Seconds, Window: 60_000, Chunk: 64, MaxGroups: 10, Lateness: 1000, Skew: 1000,
-		Measures: []Measure{m},
-	})
+	op := newOperator(t, salesSpec(m))
 	op.Start(Plan{})
 	b := event.Batch{Next: int64(len(events))}
 	for i, e := range events {

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+
+	"weir/event"
 )
 
 // A Kind is a way to measure. It says which fields of an event it reads, what it
@@ -147,6 +150,7 @@ type feed struct {
 	intake
 	at       int // index in decoder.vals of the value of Path
 	optional bool
+	instead  int         // index in decoder.vals of the default; -1: none
 	where    []condition // what an event must meet to be read
 	additive bool
 
@@ -161,6 +165,25 @@ func (f *feed) flush(to store) {
 		f.add(to, f.rows[:f.n])
 		f.n = 0
 	}
+}
+
+// CheckDefault returns why the measure cannot have its Default, in words; "" if it can.
+func (m *Measure) CheckDefault() (wrong string) {
+	if m.Kind.ByMember() {
+		return "is nothing that " + m.Kind.String() + " has"
+	}
+	d := &decoder{spec: &Spec{Chunk: 1}, number: 1, vals: []event.Value{m.defaultValue()}, wholes: make([]wholeValue, 1), names: []string{"default"}}
+	_, wrong = m.Kind.intake(d.spec, m, nil).read(d, 0, 0)
+	return strings.TrimPrefix(wrong, "field default ")
+}
+
+// defaultValue returns the default as if it stood in an event.
+func (m *Measure) defaultValue() event.Value {
+	v := event.Value{Kind: event.Number, Bytes: []byte(m.Default)}
+	if _, ok := v.Float(); !ok {
+		v.Kind = event.String
+	}
+	return v
 }
 
 // Merge merges states of the measure, as a sink holds them, into one, in the bytes

@@ -103,6 +103,9 @@ func (m *Measure) Meaning() string {
 	if m.K != 0 {
 		text += fmt.Sprintf(" k=%d listed=%d", m.K, m.Listed())
 	}
+	if m.HasDefault { // earlier versions had none
+		text += " default=" + strconv.Quote(m.Default)
+	}
 	if len(m.Where) > 0 { // earlier versions had none
 		text += " where=" + strconv.Quote(conditionsText(m.Where))
 	}
@@ -355,10 +358,13 @@ func readMeasure(text string) ([]setting, bool) {
 	add("error", strconv.FormatFloat(wrong, 'g', -1, 64), wrong != 0)
 	add("lon", fieldWords(lon), lon != "")
 	add("lat", fieldWords(lat), lat != "")
-	where, scale, k, listed := "", "", "", ""
+	where, instead, scale, k, listed := "", "nothing", "", "", ""
 	if at := strings.LastIndex(text, ` where="`); at >= 0 {
 		where, _ = strconv.Unquote(text[at+len(" where="):]) // not a where if it is no text
 		text = text[:at]
+	}
+	if at := strings.LastIndex(text, ` default="`); at >= 0 {
+		instead, text = text[at+len(" default="):], text[:at]
 	}
 	if at := strings.LastIndex(text, " k="); at >= 0 {
 		if words := strings.Fields(text[at:]); len(words) == 2 && strings.HasPrefix(words[1], "listed=") {
@@ -371,6 +377,7 @@ func readMeasure(text string) ([]setting, bool) {
 	add("scale", scale, scale != "")
 	add("k", k, k != "")
 	add("listed keys", listed, listed != "")
+	add("default", instead, true)
 	add("where", where, where != "")
 	return all, true
 }

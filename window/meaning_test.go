@@ -74,6 +74,9 @@ func TestMeasureDifference(t *testing.T) {
 		{Measure{Kind: HLL, Path: "u"}, Measure{Kind: Bitmap, Path: "u", Optional: true}, "kind was hll, is bitmap; optional was false, is true"},
 		{Measure{Kind: Bloom, Path: "u", Capacity: 10, Error: 0.01}, Measure{Kind: Bloom, Path: "u", Capacity: 20, Error: 0.001}, "capacity was 10, is 20; error was 0.01, is 0.001"},
 		{Measure{Kind: Geo, Path: "u", Lon: "x", Lat: "y"}, Measure{Kind: Geo, Path: "v", Lon: "lon", Lat: "lat"}, "member was u, is v; lon was x, is lon; lat was y, is lat"},
+		{Measure{Kind: Sum, Path: "p", Scale: 2}, Measure{Kind: Sum, Path: "p", Scale: 3, Default: "0", HasDefault: true}, `scale was 2, is 3; default was nothing, is "0"`},
+		{Measure{Kind: TopK, Path: "p", K: 3, Default: ` where="`, HasDefault: true}, Measure{Kind: TopK, Path: "p", K: 3, Default: "", HasDefault: true, Where: []Condition{{Path: "a", Exists: "true"}}},
+			`default was " where=\"", is ""; where was nothing, is [{field: a, exists: true}]`},
 	} {
 		got, ok := MeasureDifference(x.was.Meaning(), x.is.Meaning())
 		if !ok || sentence(got) != x.want {

@@ -83,6 +83,11 @@ type Measure struct {
 	// that has only one of the two is malformed either way.
 	Optional bool
 
+	// Default is the value of an event in which the field is missing or null, if
+	// HasDefault: a number if it is one of JSON, else a text. Geo has none.
+	Default    string
+	HasDefault bool
+
 	Capacity int     // Bloom: items per window and group it is sized for
 	Error    float64 // Bloom: share of false positives at that many items; Quantile: relative error
 
@@ -168,6 +173,11 @@ func (s *Spec) Validate() error {
 			continue
 		}
 		m.Kind.check(&m, bad)
+		if m.HasDefault {
+			bad(!m.Optional, "measure %s: optional, and with a default", m.Name)
+			wrong := m.CheckDefault()
+			bad(wrong == "", "measure %s: the default %s", m.Name, wrong)
+		}
 		for i := range m.Where {
 			m.Where[i].check(bad)
 		}

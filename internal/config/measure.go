@@ -21,7 +21,8 @@ type Measure struct {
 	GeoKeys
 	SumKeys
 	TopKKeys
-	Optional bool `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo that also holds for an event that has no member, or neither lon nor lat; an event with only one of the two is malformed."`
+	Default  *string `yaml:"default" when:"kind!=geo" format:"any" doc:"Value for events in which the field is missing or null, as zeros are that a producer leaves out; functions are not applied to it. Instead of optional."`
+	Optional bool    `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo that also holds for an event that has no member, or neither lon nor lat; an event with only one of the two is malformed."`
 }
 
 // ErrorKeys are the keys of the kinds whose error can be chosen.
@@ -95,6 +96,9 @@ func (m *Measure) spec(job string) (window.Measure, error) {
 		return window.Measure{}, fmt.Errorf("job %s: no kind %q", job, m.Kind)
 	}
 	w := window.Measure{Name: m.Name, Kind: k.Kind, Path: fieldOf(m.Field, m.Apply), Where: conditions(m.Where), Optional: m.Optional}
+	if m.Default != nil {
+		w.Default, w.HasDefault = *m.Default, true
+	}
 	if k.spec != nil {
 		k.spec(m, &w)
 	}

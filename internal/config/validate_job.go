@@ -22,9 +22,11 @@ func (v *validator) job(path string, j *Job) {
 	v.format(path, j)
 	v.needs(path, j)
 	for i := range j.Measures {
-		if m := &j.Measures[i]; m.kind().judge != nil {
-			m.kind().judge(v, fmt.Sprintf("%s.measures[%d]", path, i), m)
+		m, at := &j.Measures[i], fmt.Sprintf("%s.measures[%d]", path, i)
+		if m.kind().judge != nil {
+			m.kind().judge(v, at, m)
 		}
+		v.defaultOf(at, j, m)
 	}
 	switch d := j.Dedupe; {
 	case d == nil:
@@ -362,6 +364,24 @@ func (v *validator) paths(path string, j *Job) {
 				break
 			}
 		}
+	}
+}
+
+// defaultOf checks the value that a measure takes where the field is missing.
+func (v *validator) defaultOf(path string, j *Job, m *Measure) {
+	if m.Default == nil {
+		return
+	}
+	if m.Optional {
+		v.complain(path+".default", "an event without the field counts with the default, so optional has no use; keep one of the two")
+		return
+	}
+	w, err := m.spec(j.Name)
+	if err != nil {
+		return // reported with the kind
+	}
+	if wrong := w.CheckDefault(); wrong != "" {
+		v.complain(path+".default", "%s", wrong)
 	}
 }
 
