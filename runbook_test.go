@@ -44,7 +44,7 @@ var computed = map[string][]string{
 		"job ", "view %s was made again or altered, by hand or by a tool, after weir migrate had made it: it may show other numbers: run `weir migrate`",
 		"job ", "rollup %s is no longer in %s: the table %s and the view %s_%[1]s stay and get nothing new; drop them when nothing reads them",
 		"job ", "table %s: %s was %s, is %s: run `weir migrate`; until then rows live as before",
-		"job ", "table %s: keep_states in %s has changed: run `weir migrate`; until then states live as before",
+		"job ", "table %s: the values of %s live by another TTL than keep_states in %s says: run `weir migrate`; until then they live longer, or become 0 or empty too early",
 		"job ", "table %s: its rows live by the TTL %s, and were made to live by %s: it was changed by hand: run `weir migrate`; until then rows may expire too early",
 		"job ", "shard %d of %d cannot ask cluster %s, which the views read: %v; until it can, its views, dashboards and weir_audit fail",
 		"job ", "for shard %d, cluster %s is the shards %s, and clickhouse.shards has %d: until its remote_servers list each of these once, its views, dashboards and weir_audit are wrong"},

@@ -308,8 +308,8 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 		default:
 			note("table %s: %s was %s, is %s: run `weir migrate`; until then rows live as before", t.name, l.keepOf(&t), was, is)
 		}
-		if t.forget(c, create) != "" {
-			note("table %s: keep_states in %s has changed: run `weir migrate`; until then states live as before", t.name, l.key("rollups"))
+		if sql, columns := t.forget(c, create); sql != "" {
+			note("table %s: the values of %s live by another TTL than keep_states in %s says: run `weir migrate`; until then they live longer, or become 0 or empty too early", t.name, strings.Join(columns, ", "), l.key("rollups"))
 		}
 	}
 	return notes

@@ -277,7 +277,7 @@ func TestForgetsOldValues(t *testing.T) {
 	if got := one(t, c, held); got != "('a','a','a','a',1,1,1)" {
 		t.Fatalf("without keep_states the rows hold %s", got)
 	}
-	if s, err := c.Job(t.Context(), named()); err != nil || len(s.Notes) != 2 || !strings.Contains(s.Notes[0], "table clicks_1m_rollup: keep_states in") {
+	if s, err := c.Job(t.Context(), named()); err != nil || len(s.Notes) != 2 || !strings.Contains(s.Notes[0], "table clicks_1m_rollup: the values of entry, exit, people_ids, ") {
 		t.Errorf("before it migrates it notes %v, %v", s, err)
 	}
 	steps, err := c.Migrate(t.Context(), []Job{named()}, Migration{})

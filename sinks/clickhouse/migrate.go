@@ -241,7 +241,7 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 		if sql := t.tune(c, inv.tables[t.name].create); sql != "" {
 			step(t.name+" settings", sql)
 		}
-		if sql := t.forget(c, inv.tables[t.name].create); sql != "" {
+		if sql, _ := t.forget(c, inv.tables[t.name].create); sql != "" {
 			step(t.name+" states ttl", sql)
 		}
 	}
@@ -471,14 +471,14 @@ func lives(ttl string) int64 {
 	return s
 }
 
-// forget returns the statement that changes the TTLs of columns, or "" if they are what
-// they should be. The server applies it to the rows that exist too, in the background,
+// forget returns the statement that changes the TTLs of columns, and these columns, or "" if
+// the TTLs are what they should be: what keep_states says. The server applies it to the rows that exist too, in the background,
 // because keep_states holds for these as well.
-func (t *table) forget(c *Client, create string) string {
+func (t *table) forget(c *Client, create string) (sql string, columns []string) {
 	var changes []string
 	for _, col := range t.columns {
 		_, rest, there := strings.Cut(create, col.definition())
-		if !there || !t.addable(col) { // a column that is missing is added with its TTL
+		if !there { // a column that is missing is added with its TTL
 			continue
 		}
 		have, found := strings.CutPrefix(rest, columnTTL)
@@ -487,12 +487,15 @@ func (t *table) forget(c *Client, create string) string {
 			changes = append(changes, "MODIFY COLUMN "+col.String())
 		case col.ttl == "" && found:
 			changes = append(changes, "MODIFY COLUMN "+quote(col.name)+" REMOVE TTL")
+		default:
+			continue
 		}
+		columns = append(columns, col.name)
 	}
 	if changes == nil {
-		return ""
+		return "", nil
 	}
-	return "ALTER TABLE " + c.name(t.name) + c.onCluster() + " " + strings.Join(changes, ", ")
+	return "ALTER TABLE " + c.name(t.name) + c.onCluster() + " " + strings.Join(changes, ", "), columns
 }
 
 // register returns the rows of the job in weir_jobs: one for the job, then one for each

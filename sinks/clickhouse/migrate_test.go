@@ -452,13 +452,15 @@ func TestViewDropped(t *testing.T) {
 	}
 }
 
-// TestLifeChanged: a TTL of a table of all jobs that was changed by hand is named, and put right. A ledger whose
-// lines expire loses positions.
+// TestLifeChanged: a TTL of a table of all jobs, or of a column, that was changed by hand is named, and put right. A
+// ledger whose lines expire loses positions, and hits that expire become 0.
 func TestLifeChanged(t *testing.T) {
 	c := open(t)
 	j := actives()
 	install(t, c, j)
-	run(t, c, "ALTER TABLE "+c.name(LedgerTable)+" MODIFY TTL flushed_at + INTERVAL 30 DAY", "ALTER TABLE "+c.name("weir_dead_letters")+" REMOVE TTL")
+	run(t, c, "ALTER TABLE "+c.name(LedgerTable)+" MODIFY TTL flushed_at + INTERVAL 30 DAY", "ALTER TABLE "+c.name("weir_dead_letters")+" REMOVE TTL",
+		"ALTER TABLE "+c.name("clicks_state")+" MODIFY COLUMN hits TTL flushed_at + INTERVAL 1 DAY",
+		"ALTER TABLE "+c.name("clicks_1m_rollup")+" MODIFY COLUMN hits TTL rolled_at + INTERVAL 1 DAY, MODIFY COLUMN active TTL rolled_at + INTERVAL 1 DAY")
 	s, err := c.Job(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
@@ -467,12 +469,14 @@ func TestLifeChanged(t *testing.T) {
 	for _, want := range []string{
 		"table weir_ledger: its rows live by the TTL flushed_at + toIntervalDay(30), and were made to live by none",
 		"table weir_dead_letters: its rows live by the TTL none, and were made to live by flushed_at + toIntervalDay(30)",
+		"table clicks_state: the values of hits live by another TTL",
+		"table clicks_1m_rollup: the values of hits, active live by another TTL",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the notes are %q, want %q", got, want)
 		}
 	}
-	if steps, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(steps) != 2 {
+	if steps, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(steps) != 4 {
 		t.Errorf("it migrates with %v, %v", steps, err)
 	}
 	if s, err = c.Job(t.Context(), j); err != nil || len(s.Notes) > 0 {

@@ -61,7 +61,7 @@ func TestChangesInWords(t *testing.T) {
 		{"a keep of a rollup", func(j *Job) { j.Rollups[2].Keep = 800 * day },
 			"", "table clicks_1d_rollup: jobs[3].rollups[2].keep was for ever, is 800d: run `weir migrate`", false},
 		{"another keep_states", func(j *Job) { j.Rollups[0].KeepStates = 60 * day },
-			"", "table clicks_1m_rollup: keep_states in jobs[3].rollups has changed: run `weir migrate`", false},
+			"", "live by another TTL than keep_states in jobs[3].rollups says: run `weir migrate`", false},
 		{"a version raised", func(j *Job) { j.Spec.Version = 3 }, "job clicks: version 3 is new: the newest with tables is 1: run `weir migrate`", "", false},
 		{"another job", func(j *Job) { j.Spec.Job = "visits" }, "job visits: it is new: run `weir migrate`", "", false},
 	} {
