@@ -3,6 +3,7 @@ package event
 import (
 	"errors"
 	"slices"
+	"strings"
 )
 
 // In Avro and Protobuf a second walk reads what is around the events, and notes where each of
@@ -169,6 +170,18 @@ func (s *Schema) Events(each string) *Schema {
 		return &Schema{Message: m}
 	}
 	return nil
+}
+
+// Of returns the schema that has a path of a job, and the path in it: that of records or, if
+// each is not empty, of the events in the array there; nil if there are none.
+func (s *Schema) Of(each, path string) (*Schema, string) {
+	if each == "" {
+		return s, path
+	}
+	if beside, ok := strings.CutPrefix(path, OfRecord); ok {
+		return s, beside
+	}
+	return s.Events(each), path
 }
 
 // events returns the types of events in the arrays to which steps lead.

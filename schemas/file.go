@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 
 	"weir/event"
 	"weir/internal/bounded"
@@ -83,26 +82,20 @@ func (f *File) HasEvents(each string) bool { return f.schema.Events(each) != nil
 // Leads reports whether a path leads to a value of the schema: of a record or, if each is not empty, of
 // an event in the array there.
 func (f *File) Leads(each, path string) bool {
-	of, path := f.of(each, path)
+	of, path := f.schema.Of(each, path)
 	return of != nil && of.Leads(path)
 }
 
 // Kinds returns the kinds of the value to which a path leads.
 func (f *File) Kinds(each, path string) event.Kinds {
-	of, path := f.of(each, path)
+	of, path := f.schema.Of(each, path)
 	if of == nil {
 		return 0
 	}
 	return of.Kinds(path)
 }
 
-// of returns the schema of what a path leads through, and the path in it.
-func (f *File) of(each, path string) (*event.Schema, string) {
-	if each == "" {
-		return f.schema, path
-	}
-	if beside, ok := strings.CutPrefix(path, event.OfRecord); ok {
-		return f.schema, beside
-	}
-	return f.schema.Events(each), path
+// Omitted returns the value that producers do not write at a path; see event.Schema.Omitted.
+func (f *File) Omitted(each, path string) (zero event.Value, ok bool) {
+	return f.schema.Omitted(each, path)
 }

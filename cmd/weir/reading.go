@@ -24,6 +24,7 @@ type reading struct {
 	tell    func(*window.Verdict) error
 	each    func() error                             // after each batch
 	look    func(partition int32, rec *event.Record) // at each record of the spans; nil: nothing does
+	learnt  func(*event.Schema)                      // each schema that records name; nil: nothing
 
 	mu    sync.Mutex // several brokers deliver at the same time
 	asked map[event.SchemaID]refusal
@@ -111,6 +112,9 @@ func (r *reading) judged(ctx context.Context, b *event.Batch, tell func(*window.
 			s, err := r.schemas.Schema(ctx, unknown.ID)
 			if err == nil {
 				r.judge.Learn(unknown.ID, s)
+				if r.learnt != nil {
+					r.learnt(s)
+				}
 				continue
 			}
 			if ctx.Err() != nil {

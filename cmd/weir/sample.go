@@ -40,6 +40,7 @@ type sample struct {
 	ids      spread            // of dedupe
 	keys     spread            // of throttle
 	odd      *odd              // forms that the job does not read; nil: they are not looked for
+	schemas  []*event.Schema   // that the records have
 	cut      string            // why it ended early
 }
 
@@ -117,6 +118,9 @@ func (k *checker) sample(cfg *config.Config, j *config.Job, src *ingest.Source, 
 	}
 	defer end()
 	r := &reading{judge: judge, schemas: schemas, spans: spans, tell: s.add, look: s.odd.add}
+	if schemas != nil && j.Schema == nil { // the schema of a file was looked at with the configuration
+		r.learnt = func(schema *event.Schema) { s.schemas = append(s.schemas, schema) }
+	}
 	err = r.run(ctx, src, from)
 	if err != nil && ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		s.cut, err = fmt.Sprintf("; stopped after %s", sampleTimeout), nil
@@ -234,6 +238,15 @@ func (k *checker) report(j *config.Job, s *sample, partitions int) {
 
 	if s.odd != nil {
 		s.odd.report(k, subject)
+	}
+	var omissions []config.Omission
+	for _, schema := range s.schemas {
+		for _, o := range j.Omissions(func(path string) (event.Value, bool) { return schema.Omitted(event.ParsePathText(j.Each), path) }) {
+			if !slices.Contains(omissions, o) {
+				omissions = append(omissions, o)
+				k.add(finding{"sample", subject, "warning", o.At + ": " + o.Text, 0})
+			}
+		}
 	}
 	if d := j.Dedupe; d != nil {
 		k.add(scattered(subject, "dedupe", "ids", "counts the events of an id once by itself", d.Field, &s.ids))

@@ -21,6 +21,11 @@ func (v *validator) job(path string, j *Job) {
 	v.paths(path, j)
 	v.format(path, j)
 	v.needs(path, j)
+	if j.Schema != nil {
+		for _, o := range j.Omissions(func(p string) (event.Value, bool) { return j.Schema.Omitted(event.ParsePathText(j.Each), p) }) {
+			v.warn(path+"."+o.At, "%s", o.Text)
+		}
+	}
 	for i := range j.Measures {
 		m, at := &j.Measures[i], fmt.Sprintf("%s.measures[%d]", path, i)
 		if m.kind().judge != nil {
