@@ -4,16 +4,15 @@ package event
 // or the first symbol of an enum, of a field of Protobuf without presence, as the plain ones
 // of proto3 are. ok is false if the path leads to no such field. each is that of the job.
 func (s *Schema) Omitted(each, path string) (zero Value, ok bool) {
+	if s.Message == nil {
+		return Value{}, false
+	}
 	s, path = s.Of(each, path)
-	if _, _, in := cutInside(path); in || InEnvelope(path) || s == nil || s.Message == nil {
-		return Value{}, false
-	}
 	steps, err := pathSteps(path)
-	if err != nil {
+	if _, _, in := cutInside(path); in || InEnvelope(path) || s == nil || err != nil {
 		return Value{}, false
 	}
-	t := s.Message
-	for {
+	for t := s.Message; ; {
 		f, rest := t.step(steps)
 		switch {
 		case f == nil:

@@ -87,7 +87,7 @@ func zeroText(v event.Value) string {
 }
 
 // maxFree bounds how many tests of other fields differs tries both ways.
-const maxFree = 12
+const maxFree = 8
 
 // differs reports whether a condition can hold for a value of a field and not for a missing
 // one (passes), or the other way round (fails), whatever the outcomes of its tests of other

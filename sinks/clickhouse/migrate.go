@@ -472,8 +472,8 @@ func lives(ttl string) int64 {
 }
 
 // forget returns the statement that changes the TTLs of columns, and these columns, or "" if
-// the TTLs are what they should be: what keep_states says. The server applies it to the rows that exist too, in the background,
-// because keep_states holds for these as well.
+// the TTLs are what keep_states says. The server applies it to the rows that exist too, in
+// the background, because keep_states holds for these as well.
 func (t *table) forget(c *Client, create string) (sql string, columns []string) {
 	var changes []string
 	for _, col := range t.columns {
