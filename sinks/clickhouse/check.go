@@ -375,6 +375,11 @@ func (inv *inventory) compare(t *table) ([]column, error) {
 	if !strings.HasSuffix(have.engine, t.engine) {
 		return nil, refuse(what, fmt.Sprintf("its engine is %s, weir made it %s", have.engine, t.engine), schemaAction)
 	}
+	if _, comment, found := strings.Cut(have.create, "COMMENT '"+levelComment); found && strings.HasPrefix(t.comment, levelComment) {
+		if of, _, _ := strings.Cut(comment, "."); levelComment+of+"." != t.comment {
+			return nil, refuse(what, "it is the table of windows of "+of+": it was exchanged with that one, or renamed", "exchange the two tables again (EXCHANGE TABLES), or rename them back, then run `weir verify`")
+		}
+	}
 	if want := strings.Join(t.order, ", "); plain(have.order) != plain(want) {
 		return nil, refuse(what, fmt.Sprintf("it is ordered by (%s), weir ordered it by (%s)", have.order, want), schemaAction)
 	}

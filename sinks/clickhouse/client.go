@@ -174,7 +174,7 @@ func newServer(address string, cfg *Config) (*server, error) {
 		// answer is an error, the library forgets the connection without closing it,
 		// and by default that stays open for an hour.
 		ConnMaxLifetime: connLifetime,
-		Settings:        ch.Settings{"wait_end_of_query": 1},
+		Settings:        wholeAnswers(),
 		TransportFunc:   func(t *http.Transport) (http.RoundTripper, error) { return answers{t}, nil },
 	}
 	opt.ClientInfo.Products = append(opt.ClientInfo.Products, struct{ Name, Version string }{"weir", "1"})
@@ -187,6 +187,22 @@ func newServer(address string, cfg *Config) (*server, error) {
 	}
 	return &server{url: address, conn: conn}, nil
 }
+
+// wholeAnswers returns the settings of every statement: it does all that it says, or fails. By the
+// profile of its account a statement that reaches a limit may end without an error, with a part of
+// the groups or rows; shards that do not answer may be left out; an answer may be one of before.
+// Rollups would then lack groups, and an audit would miss rows that are there.
+func wholeAnswers() ch.Settings {
+	s := ch.Settings{"wait_end_of_query": 1, "limit": 0, "offset": 0, "use_query_cache": 0, "skip_unavailable_shards": 0}
+	for _, mode := range overflowModes {
+		s[mode] = "throw"
+	}
+	return s
+}
+
+// overflowModes are the settings that say what a statement does that reaches a limit.
+var overflowModes = []string{"read_overflow_mode", "read_overflow_mode_leaf", "group_by_overflow_mode", "sort_overflow_mode", "result_overflow_mode", "timeout_overflow_mode",
+	"timeout_overflow_mode_leaf", "set_overflow_mode", "join_overflow_mode", "distinct_overflow_mode", "transfer_overflow_mode"}
 
 // answers accepts status 200 only from ClickHouse, which puts the id of the
 // query into every answer. ClickHouse acknowledges an insert with an empty

@@ -568,8 +568,13 @@ func (c *Client) writer(a *Account) []Statement {
 // reader returns the statements that make the account for dashboards.
 func (c *Client) reader(a *Account) []Statement {
 	// readonly = 2 forbids writing but not settings, because Grafana sets
-	// max_execution_time. A client may lower these bounds and not raise them.
-	return c.account(a, " SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000", "SELECT")
+	// max_execution_time. A client may lower these bounds and not raise them. A question that
+	// reaches one is an error, also where the server's default profile says otherwise.
+	settings := " SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000, skip_unavailable_shards = 0"
+	for _, mode := range overflowModes {
+		settings += ", " + mode + " = 'throw'"
+	}
+	return c.account(a, settings, "SELECT")
 }
 
 // account returns the statements that make an account or bring it up to date. They do

@@ -484,6 +484,27 @@ func TestLifeChanged(t *testing.T) {
 	}
 }
 
+// TestExchanged: the tables of two rollups that were exchanged are refused by everything, with the remedy.
+func TestExchanged(t *testing.T) {
+	c := open(t)
+	j := actives()
+	j.Rollups = []Rollup{{Window: time.Minute}, {Window: time.Hour}}
+	install(t, c, j)
+	exchange := "EXCHANGE TABLES " + c.name("clicks_1m_rollup") + " AND " + c.name("clicks_1h_rollup")
+	run(t, c, exchange)
+	const words = "table clicks_1m_rollup: it is the table of windows of 1h: it was exchanged"
+	if _, err := c.Job(t.Context(), j); !fatalWith(err, words) {
+		t.Errorf("the job opens with %v", err)
+	}
+	if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); !fatalWith(err, words) {
+		t.Errorf("it migrates with %v", err)
+	}
+	run(t, c, exchange)
+	if _, err := c.Job(t.Context(), j); err != nil {
+		t.Errorf("when they are exchanged again, the job opens with %v", err)
+	}
+}
+
 // TestMigrateOutcome: a ledger from before there was an outcome, throttled, is refused
 // until the migration has added its column; the lines that it has stay.
 func TestMigrateOutcome(t *testing.T) {

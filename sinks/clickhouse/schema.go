@@ -261,6 +261,10 @@ func common() []table {
 	}
 }
 
+// levelComment begins the comment of the table of a rollup. The length of its windows follows, by
+// which a table is known that was exchanged with another one.
+const levelComment = "Finished numbers and merged states of windows of "
+
 // tables returns the job's own tables.
 func (l *layout) tables() []table {
 	start := column{name: "window_start", typ: utc}
@@ -289,7 +293,7 @@ func (l *layout) tables() []table {
 	for _, v := range l.levels {
 		t := table{
 			name: v.table, engine: "AggregatingMergeTree", appends: true,
-			comment:   "Finished numbers and merged states of windows of " + span(v.Window) + ".",
+			comment:   levelComment + span(v.Window) + ".",
 			columns:   append(slices.Clone(l.by), start, largest("hits", "UInt64")),
 			indexes:   []string{touchedIndex("rolled_at"), touchedIndex("rolled_in")},
 			partition: "toYYYYMM(window_start)",

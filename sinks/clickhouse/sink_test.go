@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,6 +102,75 @@ func TestOrder(t *testing.T) {
 		}
 		if want := order[:min(failing+1, len(order))]; !slices.Equal(tables, want) {
 			t.Errorf("insert %d fails: inserts into %v, want %v", failing, tables, want)
+		}
+	}
+}
+
+// TestProfile: the account has a profile with limits at which statements end early. What weir
+// asks for is whole, or an error; a rollup lacks no group.
+func TestProfile(t *testing.T) {
+	engine, database := localtest.Engine(t)
+	u, err := url.Parse(engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var profile atomic.Value
+	profile.Store("")
+	direct := httputil.NewSingleHostReverseProxy(u)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given := r.URL.Query()
+		set, _ := url.ParseQuery(profile.Load().(string))
+		for name, values := range set {
+			if !given.Has(name) { // what a statement says itself comes before the profile
+				given[name] = values
+			}
+		}
+		r.URL.RawQuery = given.Encode()
+		direct.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	c := dial(t, Config{URLs: []string{server.URL}, Database: database})
+	j := clicks()
+	j.Spec.MaxGroups = 1000
+	s := install(t, c, j)
+	op := operator(t, s.layout.Spec, 0)
+	questions := []string{
+		"SELECT page, count() FROM " + c.name("clicks_state") + " GROUP BY page", "SELECT DISTINCT page FROM " + c.name("clicks_state"),
+		"SELECT page, hits FROM " + c.name("clicks_state") + " ORDER BY hits, page", "SELECT page, hits FROM " + c.name("clicks_1m"),
+	}
+	const modes = 8
+	events := 0
+	for i, settings := range [modes]string{
+		"max_rows_to_group_by=10&group_by_overflow_mode=any", "max_rows_to_group_by=10&group_by_overflow_mode=break", "max_rows_to_read=10&max_block_size=10&read_overflow_mode=break",
+		"max_result_rows=10&max_block_size=10&result_overflow_mode=break", "max_rows_to_sort=10&max_block_size=10&sort_overflow_mode=break",
+		"max_rows_in_distinct=10&max_block_size=10&distinct_overflow_mode=break", "limit=10", "offset=10",
+	} {
+		var docs []string
+		for k := range 300 {
+			docs = append(docs, click(noon+int64(i)*60_000+int64(k), fmt.Sprint("/p/", k), k, fmt.Sprint("e", i, k)))
+		}
+		observe(t, op, 0, int64(events), noon, docs...)
+		write(t, s, op.Take())
+		events += len(docs)
+		profile.Store(settings)
+		refused := 0
+		for _, sql := range questions {
+			n := 0
+			err := c.query(t.Context(), "ask", sql, func(func(...any) error) error { n++; return nil })
+			if err == nil && n < 300 {
+				t.Errorf("%s: %s has %d rows and no error", settings, sql, n)
+			}
+			if err != nil {
+				refused++
+			}
+		}
+		if limited := strings.HasPrefix(settings, "max_"); limited != (refused > 0) {
+			t.Errorf("%s: %d questions are refused, so this shows nothing", settings, refused)
+		}
+		failed := s.Rollup(t.Context(), true, 0)
+		profile.Store("")
+		if got := one(t, c, "SELECT sum(hits) FROM "+c.name("clicks_1m")); got != fmt.Sprintf("(%d)", events) {
+			t.Errorf("%s: the view has %s events, want %d; the rollup ended with %v", settings, got, events, failed)
 		}
 	}
 }

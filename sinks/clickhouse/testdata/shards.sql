@@ -1357,10 +1357,10 @@ ALTER USER `weir` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '�
 GRANT ON CLUSTER 'main' SELECT, INSERT ON `weir`.* TO `weir`;
 
 -- user grafana
-CREATE USER IF NOT EXISTS `grafana` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…' SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000;
+CREATE USER IF NOT EXISTS `grafana` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…' SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000, skip_unavailable_shards = 0, read_overflow_mode = 'throw', read_overflow_mode_leaf = 'throw', group_by_overflow_mode = 'throw', sort_overflow_mode = 'throw', result_overflow_mode = 'throw', timeout_overflow_mode = 'throw', timeout_overflow_mode_leaf = 'throw', set_overflow_mode = 'throw', join_overflow_mode = 'throw', distinct_overflow_mode = 'throw', transfer_overflow_mode = 'throw';
 
 -- password of user grafana
-ALTER USER `grafana` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…' SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000;
+ALTER USER `grafana` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…' SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000, skip_unavailable_shards = 0, read_overflow_mode = 'throw', read_overflow_mode_leaf = 'throw', group_by_overflow_mode = 'throw', sort_overflow_mode = 'throw', result_overflow_mode = 'throw', timeout_overflow_mode = 'throw', timeout_overflow_mode_leaf = 'throw', set_overflow_mode = 'throw', join_overflow_mode = 'throw', distinct_overflow_mode = 'throw', transfer_overflow_mode = 'throw';
 
 -- grant grafana
 GRANT ON CLUSTER 'main' SELECT ON `weir`.* TO `grafana`;
