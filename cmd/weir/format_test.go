@@ -602,4 +602,14 @@ func TestRunFormats(t *testing.T) {
 			t.Errorf("the dead letters are\n%swithout\n%s", letters, want)
 		}
 	}
+
+	// What explains a finding, and spoils a repair, is said first.
+	if _, err := localtest.Query(s.engine, s.database, "ALTER TABLE plays_json_state MODIFY COLUMN hits TTL flushed_at + INTERVAL 90 DAY"); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"verify", "repair"} {
+		if out := s.done(t, command); !strings.Contains(out, "note: job plays_json: table plays_json_state: the values of hits live by another TTL") {
+			t.Errorf("weir %s does not name the TTL:\n%s", command, out)
+		}
+	}
 }

@@ -41,7 +41,7 @@ number, delete the row of the rollup first, if its state rows still exist.
 				if only != "" && only != j.Name {
 					continue
 				}
-				sink, _, err := b.sink(c.Context(), j)
+				sink, _, err := b.sink(c.Context(), j, c.ErrOrStderr())
 				if err != nil {
 					return err
 				}

@@ -120,14 +120,21 @@ func (s *spanFlags) open(c *cobra.Command) (*books, error) {
 	return &books{cfg, client, from, to}, nil
 }
 
-// sink returns what reads and writes the tables of a job.
-func (b *books) sink(ctx context.Context, j *config.Job) (*clickhouse.Sink, *window.Spec, error) {
+// sink returns what reads and writes the tables of a job. It prints in what they differ from the
+// configuration, because that may explain what is found, and come back after a repair.
+func (b *books) sink(ctx context.Context, j *config.Job, say io.Writer) (*clickhouse.Sink, *window.Spec, error) {
 	s, err := j.Spec()
 	if err != nil {
 		return nil, nil, &exit{exitConfig, err, ""}
 	}
 	sink, err := b.client.Job(ctx, sinkJob(j, s))
-	return sink, s, err
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, note := range sink.Notes {
+		fmt.Fprintln(say, "note:", note)
+	}
+	return sink, s, nil
 }
 
 // progress returns a function that prints how far a command is: each time to a
@@ -165,7 +172,7 @@ type verifier struct {
 }
 
 func (v *verifier) job(ctx context.Context, j *config.Job) error {
-	sink, s, err := v.sink(ctx, j)
+	sink, s, err := v.sink(ctx, j, v.err)
 	if err != nil {
 		return err
 	}
