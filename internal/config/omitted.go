@@ -138,18 +138,18 @@ func outcome(c condition, path string, v event.Value, others int) bool {
 			return holds
 		}
 		inside, forms := c.parts()
-		any, all := false, true
-		for _, p := range inside { // each, because each takes its bit
+		one, every := false, true
+		for _, p := range inside { // all of them, because each takes its bit
 			holds := eval(p.condition)
-			any, all = any || holds, all && holds
+			one, every = one || holds, every && holds
 		}
 		switch {
 		case slices.Contains(forms, "not"):
-			return !all
+			return !every
 		case slices.Contains(forms, "any"):
-			return any
+			return one
 		}
-		return all
+		return every
 	}
 	return eval(c)
 }

@@ -144,9 +144,10 @@ func explain(what string, err error) error {
 		case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusMovedPermanently, http.StatusFound:
 			e.Action = "the url is not that of ClickHouse's HTTP interface"
 		case http.StatusBadRequest:
-			// Proxies and Go servers answer plain HTTP with such a text, and reset the connection when
-			// they have not read the whole request, so that the text may be lost.
-			if text := reply.Error(); strings.Contains(text, "HTTPS") || strings.Contains(text, "failed to read response") && strings.Contains(text, "connection reset") {
+			// Proxies and Go servers answer plain HTTP with such a text. They reset the connection when they
+			// have not read the whole request, and then the text is lost. ClickHouse's own answers have a
+			// code in their header, which is the first case.
+			if strings.Contains(reply.Error(), "HTTPS") || errors.Is(err, syscall.ECONNRESET) {
 				e.Action = "the server wants TLS: write https:// in the url"
 			}
 		}

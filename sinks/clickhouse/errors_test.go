@@ -12,9 +12,11 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -71,6 +73,23 @@ func prepared(t *testing.T) (*between, *Sink, *window.Changes) {
 	changes := op.Take()
 	changes.Table.Seal()
 	return b, s, changes
+}
+
+// TestPlainHTTP: a server with TLS answers plain HTTP, and its text is lost when it resets the
+// connection. An answer of ClickHouse's that is lost in this way is judged by its code.
+func TestPlainHTTP(t *testing.T) {
+	lost := fmt.Errorf("failed to read response: %w", &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)})
+	if err := explain("ping", &ch.HTTPError{StatusCode: http.StatusBadRequest, Err: lost}); !fatalWith(err, "write https:// in the url") {
+		t.Errorf("plain HTTP to a port with TLS: %v", err)
+	}
+	for _, other := range []error{
+		&ch.HTTPError{StatusCode: http.StatusBadRequest, Err: &ch.Exception{Code: 159, Message: "failed to read response body: connection reset by peer"}},
+		&ch.HTTPError{StatusCode: http.StatusBadGateway, Err: lost}, lost,
+	} {
+		if err := explain("ask", other); fatalWith(err, "") {
+			t.Errorf("%v is not tried again", err)
+		}
+	}
 }
 
 // TestAnswers: the code that ClickHouse answers decides whether weir tries

@@ -138,9 +138,8 @@ func TestProfile(t *testing.T) {
 		"SELECT page, count() FROM " + c.name("clicks_state") + " GROUP BY page", "SELECT DISTINCT page FROM " + c.name("clicks_state"),
 		"SELECT page, hits FROM " + c.name("clicks_state") + " ORDER BY hits, page", "SELECT page, hits FROM " + c.name("clicks_1m"),
 	}
-	const modes = 8
 	events := 0
-	for i, settings := range [modes]string{
+	for i, settings := range []string{
 		"max_rows_to_group_by=10&group_by_overflow_mode=any", "max_rows_to_group_by=10&group_by_overflow_mode=break", "max_rows_to_read=10&max_block_size=10&read_overflow_mode=break",
 		"max_result_rows=10&max_block_size=10&result_overflow_mode=break", "max_rows_to_sort=10&max_block_size=10&sort_overflow_mode=break",
 		"max_rows_in_distinct=10&max_block_size=10&distinct_overflow_mode=break", "limit=10", "offset=10",
