@@ -507,6 +507,7 @@ func TestRunFormats(t *testing.T) {
 	schema := map[string]uint32{
 		"avro":     registry.Add("avro-value", schematest.Schema{Type: "AVRO", Text: playSchema}),
 		"protobuf": registry.Add("protobuf-value", schematest.Schema{Type: "PROTOBUF", Text: `syntax = "proto3"; message Play { int64 ts = 1; string song = 2; int64 user = 3; }`}),
+		"newer":    registry.Add("protobuf-value", schematest.Schema{Type: "PROTOBUF", Text: `syntax = "proto3"; message Play { int64 ts = 1; string song = 2; int64 user = 3; bool paid = 4; }`}),
 	}
 	formats := []string{"json", "avro", "protobuf", "tsv", "csv", "text", "glue"}
 	forms := map[string]string{"tsv": "format: tsv, columns: [app, ts, song, user]", "csv": "format: csv", "text": "format: json", "glue": "format: avro, framing: glue"}
@@ -538,7 +539,7 @@ func TestRunFormats(t *testing.T) {
 		}
 		value := map[string][]byte{"json": fmt.Appendf(nil, `{"ts":%d,"song":%q,"user":%d}`, ts, song, user)}
 		value["avro"] = append(schematest.Prefix(schema["avro"]), playAt(ts, song, user)...)
-		b := append(schematest.Prefix(schema["protobuf"]), 0, 1<<3)
+		b := append(schematest.Prefix(schema[[]string{"protobuf", "newer"}[i/1000%2]]), 0, 1<<3)
 		b = varint.AppendUvarint(b, uint64(ts))
 		b = append(append(b, 2<<3|2, byte(len(song))), song...)
 		value["protobuf"] = varint.AppendUvarint(append(b, 3<<3), uint64(user))
@@ -577,6 +578,9 @@ func TestRunFormats(t *testing.T) {
 	registry.Be(schematest.Well)
 	if code := ends(t, cmd, ended); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+	if got := strings.Count(out.String(), "the job misses values that producers do not write"); got != 2 {
+		t.Errorf("values that producers do not write, of a column and a sum in both schemas, are named %d times:\n%s", got, out)
 	}
 	rows := map[string]string{}
 	for _, format := range formats {

@@ -239,11 +239,11 @@ func (k *checker) report(j *config.Job, s *sample, partitions int) {
 	if s.odd != nil {
 		s.odd.report(k, subject)
 	}
-	var omissions []config.Omission
+	said := map[config.Omission]bool{}
 	for _, schema := range s.schemas {
-		for _, o := range j.Omissions(func(path string) (event.Value, bool) { return schema.Omitted(event.ParsePathText(j.Each), path) }) {
-			if !slices.Contains(omissions, o) {
-				omissions = append(omissions, o)
+		for _, o := range omissions(j, schema) {
+			if !said[o] {
+				said[o] = true
 				k.add(finding{"sample", subject, "warning", o.At + ": " + o.Text, 0})
 			}
 		}
