@@ -201,15 +201,6 @@ func fields(at string, c condition, yield func(at string, paths []string)) {
 	}
 }
 
-// otherNames are the names of tests in other languages.
-var otherNames = map[string]string{
-	"==": "is", "=": "is", "eq": "is", "equals": "is", "equal": "is", "!=": "is_not", "<>": "is_not", "ne": "is_not", "neq": "is_not", "is not": "is_not",
-	"not in": "not_in", "nin": "not_in", "notin": "not_in", "<": "below", "lt": "below", "less": "below", "<=": "at_most", "le": "at_most", "lte": "at_most", "max": "at_most",
-	">": "above", "gt": "above", "greater": "above", ">=": "at_least", "ge": "at_least", "gte": "at_least", "min": "at_least",
-	"starts_with": "prefix", "startswith": "prefix", "startsWith": "prefix", "ends_with": "suffix", "endswith": "suffix", "endsWith": "suffix",
-	"present": "exists", "or": "any", "and": "all", "none": "not", "value": "is", "values": "in",
-}
-
 // octal matches a whole number with a zero in front. To YAML 1.1 it is octal and to YAML 1.2 decimal,
 // and most are codes, which are texts.
 var octal = regexp.MustCompile(`^[-+]?0[0-9_]+$`)

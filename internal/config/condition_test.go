@@ -84,13 +84,15 @@ geo "[userId][anonymousId]" optional=false capacity=0 error=0 lon="[lon][pos[0]]
 	}
 }
 
-// TestIndexLikeKey: a key that looks like an index is an object's, and a warning says so.
-func TestIndexLikeKey(t *testing.T) {
-	_, origins, err := Load(Options{File: "weir.yaml", Data: []byte("jobs: [{name: a, topic: a, time: {field: ts}, window: 1m, by: [{name: sku, field: items.0.sku}, {name: v, field: v.10x}]}]")})
+// TestOddKey: a key that looks like an index is an object's, and one with a comma is one key. A
+// warning says so.
+func TestOddKey(t *testing.T) {
+	_, origins, err := Load(Options{File: "weir.yaml", Data: []byte("jobs: [{name: a, topic: a, time: {field: ts}, window: 1m, by: [{name: sku, field: items.0.sku}, {name: v, field: v.10x}, {name: u, field: 'user_id, anonymous_id'}]}]")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{`weir.yaml:1:64: jobs[0].by[0]: items.0.sku names the key 0 of an object; the element of an array is "items[0].sku"`}, lines(origins.Warnings)); diff != "" {
+	if diff := cmp.Diff([]string{`weir.yaml:1:64: jobs[0].by[0]: items.0.sku names the key 0 of an object; the element of an array is "items[0].sku"`,
+		"weir.yaml:1:122: jobs[0].by[2]: user_id, anonymous_id names one field, with a comma in its name; several fields are a list: [user_id, anonymous_id]"}, lines(origins.Warnings)); diff != "" {
 		t.Error(diff)
 	}
 }

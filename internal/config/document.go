@@ -389,14 +389,19 @@ func (r *reader) scalar(k *key, n *yaml.Node, path string) (string, bool) {
 
 // whichKey returns the tail of the message about an unknown key.
 func (k *key) whichKey(name string) string {
-	if right := otherNames[name]; right != "" && k.child("at_least") != nil {
-		if k.child(right) == nil {
+	switch {
+	case k.child("at_least") != nil:
+		if right := otherTests[name]; right != "" && k.child(right) != nil {
+			return "; write " + right
+		} else if right != "" || name == "any" || name == "all" || name == "not" {
 			return "; conditions nest two deep: any of all, or all of any, can say the same"
 		}
-		return fmt.Sprintf("; write %s", right)
-	}
-	if (name == "any" || name == "all" || name == "not") && k.child("at_least") != nil {
-		return "; conditions nest two deep: any of all, or all of any, can say the same"
+	case k.child("scale") != nil:
+		if right := otherMeasureKeys[name]; right != "" {
+			return "; write " + right
+		} else if instead := insteadOf[name]; instead != "" {
+			return "; " + instead
+		}
 	}
 	if near := spelling.Nearest(name, names(k.keys)); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)

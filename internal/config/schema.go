@@ -21,9 +21,10 @@ type key struct {
 
 	def      string // default, as written; of a list the elements with commas
 	doc      string
-	min, max string   // bounds of the value; of a list, max is its number of entries
-	bounds   string   // both in words, where they are not the same for all kinds
-	enum     []string // if it contains "", the key may be left out
+	min, max string            // bounds of the value; of a list, max is its number of entries
+	bounds   string            // both in words, where they are not the same for all kinds
+	enum     []string          // if it contains "", the key may be left out
+	others   map[string]string // words of other systems for those of enum
 	format   string
 	required bool
 	unless   string // sibling that may give the value of a required key
@@ -112,7 +113,7 @@ func keysOf(t reflect.Type, prefix string, index []int) []*key {
 			k.enum = strings.Split(words, ",")
 		}
 		if tag("enum") == "(measures)" {
-			k.enum, k.doc = measureNames(), measureDoc()
+			k.enum, k.others, k.doc = measureNames(), otherKinds, measureDoc()
 		}
 		if tag("enum") == "(functions)" {
 			k.enum = event.Functions()

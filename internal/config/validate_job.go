@@ -358,6 +358,10 @@ func (v *validator) paths(path string, j *Job) {
 			warned[u.field] = true
 			v.warn(path+"."+u.at, "%s names a key of that spelling, because each is not given; the field of the event is %s", u.field, rest)
 		}
+		if strings.Contains(u.field, ", ") && !warned[u.field] {
+			warned[u.field] = true
+			v.warn(path+"."+u.at, "%s names one field, with a comma in its name; several fields are a list: [%[1]s]", u.field)
+		}
 		if m := digits.FindStringSubmatchIndex(u.field); m != nil && !warned[u.field] {
 			warned[u.field] = true
 			v.warn(path+"."+u.at, "%s names the key %s of an object; the element of an array is %q", u.field,

@@ -51,6 +51,12 @@ func (k *key) check(value string) (string, error) {
 		return "", fmt.Errorf("%q is neither true nor false", value)
 	}
 	if k.enum != nil && !slices.Contains(k.enum, value) {
+		if right := k.others[value]; right != "" {
+			return "", fmt.Errorf("%q is not known; write %s", value, right)
+		}
+		if instead := insteadOf[value]; instead != "" && k.others != nil {
+			return "", fmt.Errorf("%q is not known; %s", value, instead)
+		}
 		if near := spelling.Nearest(value, k.enum); near != "" {
 			return "", fmt.Errorf("%q is not known; did you mean %s?", value, near)
 		}
