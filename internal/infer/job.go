@@ -13,58 +13,6 @@ import (
 	"weir/event"
 )
 
-// Words that names of fields have.
-var (
-	timeWords   = regexp.MustCompile(`(?i)(^|[^a-z])(ts|at|time|timestamp|tstamp|date)$|timestamp|_ts$|time$|At$`)
-	userWords   = regexp.MustCompile(`(?i)user|visitor|anonymous|customer|member|account|person|distinct_?id|device_?id|client_?id|player|subject|^uid$`)
-	eventWords  = regexp.MustCompile(`(?i)^(uuid|id|guid)$|event_?id|message_?id|insert_?id|request_?id|[._]uuid$|ce_id$`)
-	groupWords  = regexp.MustCompile(`(?i)^(type|event|action|page|country|platform|app|site|name|status|category|kind|source|op|table|method|lang)$|type$|_type|event_?name|action|country|platform|page`)
-	amountWords = regexp.MustCompile(`(?i)amount|price|revenue|total|cost|value|duration|latency|elapsed|bytes|quantity|qty|_ms$|^ms$|score`)
-	lonWords    = regexp.MustCompile(`(?i)(^|[._])(lon|lng|long|longitude)$`)
-	latWords    = regexp.MustCompile(`(?i)(^|[._])(lat|latitude)$`)
-)
-
-// Most that a group column should have, as a share of the records and in all.
-const (
-	groupValues = 50
-	maxBy       = 2
-	maxAmounts  = 2
-)
-
-// A choice is what the job makes of the fields.
-type choice struct {
-	time          *Field // nil: that of the record
-	unit          event.Unit
-	times         []string // other candidates, in words
-	by, otherBy   []*Field
-	id            *Field
-	users         []*Field // the first that is there counts
-	lon, lat      *Field
-	amounts       []*Field
-	otherCounters []*Field
-}
-
-// last returns the last key of a path.
-func (f *Field) last() string {
-	if f.Path == "key:" {
-		return "key"
-	}
-	return f.Path[strings.LastIndexAny(f.Path, ".:")+1:]
-}
-
-var idWords = regexp.MustCompile(`(?i)^(uuid|id|guid)$`)
-
-// whose returns the last key of a path, and for an id within an object the name of that too:
-// visitor_id for visitor.id.
-func (f *Field) whose() string {
-	last := f.last()
-	above := strings.TrimRight(f.parent(), ".")
-	if !idWords.MatchString(last) || above == "" {
-		return last
-	}
-	return above[strings.LastIndexAny(above, ".:")+1:] + "_" + last
-}
-
 // path returns the path as a configuration has it.
 func (f *Field) path() string { return quote(event.PathText(f.Path)) }
 
@@ -79,96 +27,6 @@ func quote(text string) string {
 	return text
 }
 
-// choose chooses the fields of the job.
-func (f *Facts) choose() choice {
-	var c choice
-	type timed struct {
-		field *Field
-		unit  event.Unit
-		hits  int
-	}
-	declared := func(t timed) int {
-		if t.field.isTime {
-			return 0
-		}
-		return 1
-	}
-	var times []timed
-	for _, field := range f.Fields {
-		if field.overlaps(f.Fields) {
-			continue
-		}
-		for i, unit := range units {
-			if field.isTime && field.unit != unit {
-				continue
-			}
-			if n := field.times[i]; 10*n >= 9*field.Present && 2*n >= f.Events {
-				times = append(times, timed{field, unit, n})
-				break
-			}
-		}
-	}
-	slices.SortStableFunc(times, func(a, b timed) int {
-		return cmp.Or(cmp.Compare(b.hits, a.hits), outside(a.field, b.field), cmp.Compare(declared(a), declared(b)), rank(timeWords, a.field, b.field), cmp.Compare(strings.Count(a.field.Path, "."), strings.Count(b.field.Path, ".")))
-	})
-	taken := map[*Field]bool{}
-	for i, t := range times {
-		taken[t.field] = true
-		if i == 0 {
-			c.time, c.unit = t.field, t.unit
-		} else {
-			c.times = append(c.times, fmt.Sprintf("%s (%v)", printable(event.PathText(t.field.Path)), t.unit))
-		}
-	}
-	for _, lat := range f.Fields {
-		for _, lon := range f.Fields {
-			within := lon.Min >= -180 && lon.Max <= 180 && lat.Min >= -85 && lat.Max <= 85
-			if c.lon == nil && latWords.MatchString(lat.Path) && lonWords.MatchString(lon.Path) && lon.parent() == lat.parent() && lon.Numbers == lon.Present && lat.Numbers == lat.Present && lon.Present > 0 && lon.Present == lat.Present && within && !lon.overlaps(f.Fields) && !lat.overlaps(f.Fields) {
-				c.lon, c.lat = lon, lat
-				taken[lon], taken[lat] = true, true
-			}
-		}
-	}
-	for _, field := range f.Fields {
-		ids := field.Texts + field.Numbers
-		distinct := len(field.Values)
-		user := userWords.MatchString(field.whose()) // also if each of them came once, as the id of an event does
-		switch {
-		case taken[field] || field.isTime || field.Present == 0 || field.Others > 0 || field.overlaps(f.Fields):
-		case c.id == nil && eventWords.MatchString(field.last()) && !(user && field.whose() != field.last()) && distinct == f.Events && ids == f.Events:
-			c.id = field
-		case user && ids == field.Present && distinct > 1:
-			c.users = append(c.users, field)
-		case field.Numbers == field.Present && field.Scale >= 0 && field.Scale <= 9 && amountWords.MatchString(field.last()) && field.Max < 1e9 && field.Min > -1e9:
-			c.amounts = append(c.amounts, field)
-		case distinct > 1 && distinct <= groupValues && 4*distinct <= f.Events && 2*field.Present >= f.Events && (field.Texts+field.Bools == field.Present || groupWords.MatchString(field.last())):
-			c.by = append(c.by, field)
-		}
-	}
-	byName := func(words *regexp.Regexp) func(a, b *Field) int {
-		return func(a, b *Field) int {
-			return cmp.Or(rank(words, a, b), cmp.Compare(b.Present, a.Present), cmp.Compare(strings.Count(a.Path, "."), strings.Count(b.Path, ".")))
-		}
-	}
-	slices.SortStableFunc(c.by, byName(groupWords))
-	if len(c.by) > maxBy {
-		c.by, c.otherBy = c.by[:maxBy], c.by[maxBy:]
-	}
-	// A known user counts as such; the further fields stand in where it is missing.
-	slices.SortStableFunc(c.users, func(a, b *Field) int {
-		return cmp.Or(rank(regexp.MustCompile(`(?i)^user_?id$|^user$`), a, b), cmp.Compare(b.Present, a.Present))
-	})
-	if len(c.users) > 0 && c.users[0].Present == f.Events {
-		c.users, c.otherCounters = c.users[:1], c.users[1:]
-	} else if len(c.users) > 2 {
-		c.users, c.otherCounters = c.users[:2], c.users[2:]
-	}
-	if len(c.amounts) > maxAmounts {
-		c.amounts = c.amounts[:maxAmounts]
-	}
-	return c
-}
-
 // declared returns the fields whose types say that they are times.
 func (f *Facts) declared() (times []*Field) {
 	for _, field := range f.Fields {
@@ -177,39 +35,6 @@ func (f *Facts) declared() (times []*Field) {
 		}
 	}
 	return times
-}
-
-// parent returns the path without its last key.
-func (f *Field) parent() string { return strings.TrimSuffix(f.Path, f.last()) }
-
-// overlaps reports whether the path is also that of an object, which one job cannot read as
-// both.
-func (f *Field) overlaps(all []*Field) bool {
-	return slices.ContainsFunc(all, func(o *Field) bool {
-		return o.Present+o.Null > 0 && (strings.HasPrefix(o.Path, f.Path+".") || strings.HasPrefix(o.Path, f.Path+"[") || strings.HasPrefix(f.Path, o.Path+".") || strings.HasPrefix(f.Path, o.Path+"["))
-	})
-}
-
-// outside puts fields of the event before those of its record.
-func outside(a, b *Field) int {
-	is := func(f *Field) int {
-		if f.inEvent() {
-			return 0
-		}
-		return 1
-	}
-	return cmp.Compare(is(a), is(b))
-}
-
-// rank puts fields first whose name has one of the words.
-func rank(words *regexp.Regexp, a, b *Field) int {
-	is := func(f *Field) int {
-		if words.MatchString(f.last()) {
-			return 0
-		}
-		return 1
-	}
-	return cmp.Compare(is(a), is(b))
 }
 
 // share writes a number of records as a percentage, where only all are 100 %.
