@@ -224,7 +224,7 @@ func TestBombInTopic(t *testing.T) {
 	now := time.Now()
 	send := func(kind string, values ...string) []*kgo.Record {
 		t.Helper()
-		client, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ManualFlushing(), // one batch
+		client, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.UnknownTopicRetries(-1), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ManualFlushing(), // one batch
 			kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerBatchMaxBytes(200<<20), kgo.BrokerMaxWriteBytes(256<<20))
 		if err != nil {
 			t.Fatal(err)

@@ -307,7 +307,7 @@ func TestTransactions(t *testing.T) {
 	s := newStage(t)
 	s.clicks()
 	s.create("clicks", 1)
-	producer, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.TransactionalID(s.name), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	producer, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.UnknownTopicRetries(-1), kgo.TransactionalID(s.name), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func (c *cycle) leader() (leader int) {
 // next rollup has old windows to make.
 func (c *cycle) touchClosed() {
 	c.t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(c.brokers...), kgo.DefaultProduceTopic(c.topic("clicks")), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.brokers...), kgo.UnknownTopicRetries(-1), kgo.DefaultProduceTopic(c.topic("clicks")), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func TestSample(t *testing.T) {
 	}
 
 	// A topic without records, and one without committed records.
-	producer, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.TransactionalID(s.name), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	producer, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.UnknownTopicRetries(-1), kgo.TransactionalID(s.name), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Fatal(err)
 	}

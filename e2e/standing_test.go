@@ -155,7 +155,7 @@ func TestOpenTransaction(t *testing.T) {
 	if err := s.client.ProduceSync(t.Context(), append(click(0, 100), click(1, 100)...)...).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
-	dead, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.TransactionalID(s.name), kgo.TransactionTimeout(14*time.Minute), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	dead, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.UnknownTopicRetries(-1), kgo.TransactionalID(s.name), kgo.TransactionTimeout(14*time.Minute), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Fatal(err)
 	}

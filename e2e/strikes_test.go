@@ -420,7 +420,7 @@ func (c *cycle) setAside() {
 // transactions writes three transactions, each aborted or committed: the
 // committed ones count, and while one is open no reader may read past it.
 func transactions(c *cycle) func() {
-	client, err := kgo.NewClient(kgo.SeedBrokers(c.brokers...), kgo.TransactionalID(fmt.Sprintf("chaos-%d", c.rng.Uint64())),
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.brokers...), kgo.UnknownTopicRetries(-1), kgo.TransactionalID(fmt.Sprintf("chaos-%d", c.rng.Uint64())),
 		kgo.TransactionTimeout(await.Never), kgo.DefaultProduceTopic(c.topic("clicks")), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
 	if err != nil {
 		c.t.Fatal(err)

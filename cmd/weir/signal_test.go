@@ -45,7 +45,7 @@ func newStage(t *testing.T) *stage {
 	}
 	t.Cleanup(cluster.Close)
 	addr := cluster.ListenAddrs()[0]
-	if s.client, err = kgo.NewClient(kgo.SeedBrokers(addr), kgo.DefaultProduceTopic("clicks")); err != nil {
+	if s.client, err = kgo.NewClient(kgo.SeedBrokers(addr), kgo.UnknownTopicRetries(-1), kgo.DefaultProduceTopic("clicks")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.client.Close)

@@ -37,7 +37,7 @@ func newTapStage(t *testing.T) *tapStage {
 	t.Cleanup(cluster.Close)
 	s := &tapStage{t: t, file: filepath.Join(t.TempDir(), "weir.yaml")}
 	addr := cluster.ListenAddrs()[0]
-	if s.client, err = kgo.NewClient(kgo.SeedBrokers(addr), kgo.DefaultProduceTopic("plays"), kgo.RecordPartitioner(kgo.ManualPartitioner())); err != nil {
+	if s.client, err = kgo.NewClient(kgo.SeedBrokers(addr), kgo.UnknownTopicRetries(-1), kgo.DefaultProduceTopic("plays"), kgo.RecordPartitioner(kgo.ManualPartitioner())); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.client.Close)
