@@ -193,7 +193,9 @@ func newServer(address string, cfg *Config) (*server, error) {
 // the groups or rows; shards that do not answer may be left out; an answer may be one of before.
 // Rollups would then lack groups, and an audit would miss rows that are there.
 func wholeAnswers() ch.Settings {
-	s := ch.Settings{"wait_end_of_query": 1, "limit": 0, "offset": 0, "use_query_cache": 0, "skip_unavailable_shards": 0}
+	s := ch.Settings{"wait_end_of_query": 1, "limit": 0, "offset": 0, "use_query_cache": 0, "skip_unavailable_shards": 0,
+		// weir_audit is one view of all jobs, and has 800 KB for 64 of them.
+		"max_query_size": 64 << 20, "max_ast_elements": 10_000_000, "max_expanded_ast_elements": 10_000_000}
 	for _, mode := range overflowModes {
 		s[mode] = "throw"
 	}

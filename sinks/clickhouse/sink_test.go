@@ -106,6 +106,16 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestLongStatement: a statement may be longer than the server's defaults allow, as that of weir_audit
+// is in a database of 64 jobs.
+func TestLongStatement(t *testing.T) {
+	c := open(t)
+	const most = 50_000 // elements, and 262,144 bytes
+	if got := one(t, c, "SELECT length(["+strings.Repeat("1000000 + 1, ", most/2)+"1])"); got != "(25001)" {
+		t.Errorf("the server answers %s", got)
+	}
+}
+
 // TestProfile: the account has a profile with limits at which statements end early. What weir
 // asks for is whole, or an error; a rollup lacks no group.
 func TestProfile(t *testing.T) {
