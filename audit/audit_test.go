@@ -436,6 +436,7 @@ func TestLog(t *testing.T) {
 		{Partition: 0, First: 0, Next: 90}, {Partition: 1, First: 30, Next: 150}, {Partition: 2, First: 0, Next: 10},
 		{Partition: 3, First: 0, Next: 500}, {Partition: 8, First: 0, Next: 3}, {Partition: 9, First: 5, Next: 7},
 		{Partition: 3, Epoch: 1, First: 0, Next: 100}, {Partition: 5, Epoch: 1, First: 0, Next: 100},
+		{Partition: 6, Epoch: 1, First: 50, Next: 80}, {Partition: 7, Epoch: 1, First: 50, Next: 80},
 	} {
 		a.Line(&window.Line{Epoch: r.Epoch, Partition: r.Partition, First: r.First, Next: r.Next, Outcomes: outcomes{window.Late: uint64(r.Next - r.First)}}, true)
 	}
@@ -443,8 +444,9 @@ func TestLog(t *testing.T) {
 	found, lag := a.Log([]event.Assignment{
 		{Partition: 0, LogEnd: 100}, {Partition: 1, LogStart: 20, LogEnd: 100}, {Partition: 2, LogStart: 40, LogEnd: 100},
 		{Partition: 3, LogEnd: 100}, {Partition: 4, LogStart: 5, LogEnd: 25}, {Partition: 5, LogStart: 60, LogEnd: 80},
+		{Partition: 6, LogStart: 49, LogEnd: 90}, {Partition: 7, LogStart: 50, LogEnd: 80},
 	})
-	if want := int64(10 + 60 + 20); lag != want {
+	if want := int64(10 + 60 + 20 + 10); lag != want {
 		t.Errorf("lag %d, want %d", lag, want)
 	}
 	of := func(k Kind, epoch uint8, partition int32, o Offsets, expected, found uint64) Finding {
@@ -454,6 +456,7 @@ func TestLog(t *testing.T) {
 		of(Beyond, 0, 1, Offsets{30, 100}, 150, 100),
 		of(Deleted, 0, 2, Offsets{10, 40}, 10, 40),
 		of(Beyond, 1, 5, Offsets{60, 80}, 100, 80),
+		of(Beginning, 1, 6, Offsets{49, 50}, 49, 50),
 		of(Vanished, 0, 8, Offsets{0, 3}, 3, 0),
 		of(Vanished, 0, 9, Offsets{5, 7}, 7, 0),
 	})

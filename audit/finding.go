@@ -20,6 +20,7 @@ const (
 	Behind                 // a rollup holds less (Found) than what it is made from (Expected)
 	Beyond                 // the ledger ends at offset Expected, after the end of the log, at Found
 	Deleted                // the ledger ends at offset Expected, before the start of the log, at Found
+	Beginning              // the log begins at offset Expected, and the ledger at Found, after it
 	Vanished               // the ledger ends at offset Expected of a partition that the topic does not have
 	Recreated              // the ledger ends at offset Expected of another topic of the same name; the log ends at Found
 	Ahead                  // Found chunks and Expected windows do not add up, and the sink's clock is up to By behind the times of their rows
@@ -31,7 +32,7 @@ const (
 
 // kinds has the name of each Kind; weir_audit has the same names.
 var kinds = [Kinds]string{Unbalanced: "outcomes", Outside: "line", Uneven: "events", Hole: "hole", Missing: "rows missing", Excess: "rows in excess", Unknown: "no line", Lost: "window", Behind: "rollup",
-	Beyond: "log end", Deleted: "log start", Vanished: "partition", Recreated: "topic", Ahead: "ahead", Clipped: "cut", Twice: "twice", Short: "short"}
+	Beyond: "log end", Deleted: "log start", Beginning: "beginning", Vanished: "partition", Recreated: "topic", Ahead: "ahead", Clipped: "cut", Twice: "twice", Short: "short"}
 
 func (k Kind) String() string { return kinds[k] }
 
@@ -42,7 +43,7 @@ type Offsets struct{ First, Next int64 }
 func (o Offsets) Empty() bool { return o.First >= o.Next }
 
 // A Finding is one thing that does not add up. Lost and Behind are about a window and
-// group of a rollup; Beyond, Deleted, Vanished, Recreated and Twice about a partition; Ahead and Short about the whole
+// group of a rollup; Beyond, Deleted, Beginning, Vanished, Recreated and Twice about a partition; Ahead and Short about the whole
 // job; all others about a chunk of a partition.
 type Finding struct {
 	Kind       Kind
@@ -55,7 +56,7 @@ type Finding struct {
 
 	// Offsets are the offsets of the chunk; for Beyond, the offsets that ledger and
 	// log both have; for Deleted, those that the log lost before they were counted;
-	// for Vanished and Recreated, those of the ledger; for Twice, those that were counted twice.
+	// for Beginning, those below the ledger's; for Vanished and Recreated, those of the ledger; for Twice, those that were counted twice.
 	Offsets Offsets
 
 	// The place, for Lost and Behind.

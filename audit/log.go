@@ -11,15 +11,18 @@ import (
 // returns the differences, and the lag: the number of records in the log that have no
 // outcome yet, which is no fault.
 //
+// An epoch begins where the log does at that time, and a log only loses records there. So if it holds
+// offsets below those of the ledger, lines are gone (Beginning).
+//
 // A topic that was deleted and created again has another id. Its offsets say nothing about
 // those of the ledger (Recreated). If some partition of it is counted, in an epoch after that
 // of the topic before, partitions that only that one had are no difference.
 func (a *Audit) Log(log []event.Assignment) (found []Finding, lag int64) {
 	latest := a.latest()
-	report := func(k Kind, r Reached, end int64, o Offsets) {
+	report := func(k Kind, r Reached, expected, isAt int64, o Offsets) {
 		f := a.of(k)
 		f.Partition, f.Epoch, f.Offsets = r.Partition, r.Epoch, o
-		f.Expected, f.Found = uint64(r.Next), uint64(end)
+		f.Expected, f.Found = uint64(expected), uint64(isAt)
 		found = append(found, f)
 	}
 	topic := [16]byte{} // that the log is of
@@ -32,14 +35,17 @@ func (a *Audit) Log(log []event.Assignment) (found []Finding, lag int64) {
 		}
 		switch r := a.reached[at]; {
 		case other(a.topics[at].topicID, topic):
-			report(Recreated, r, p.LogEnd, Offsets{r.First, r.Next})
+			report(Recreated, r, r.Next, p.LogEnd, Offsets{r.First, r.Next})
 			lag += p.LogEnd - p.LogStart
 		case r.Next > p.LogEnd:
-			report(Beyond, r, p.LogEnd, Offsets{max(p.LogStart, r.First), p.LogEnd})
+			report(Beyond, r, r.Next, p.LogEnd, Offsets{max(p.LogStart, r.First), p.LogEnd})
 		case r.Next < p.LogStart:
-			report(Deleted, r, p.LogStart, Offsets{r.Next, p.LogStart})
+			report(Deleted, r, r.Next, p.LogStart, Offsets{r.Next, p.LogStart})
 			lag += p.LogEnd - p.LogStart
 		default:
+			if r.First > p.LogStart {
+				report(Beginning, r, p.LogStart, r.First, Offsets{p.LogStart, r.First})
+			}
 			lag += p.LogEnd - r.Next
 		}
 		delete(latest, p.Partition)
@@ -47,7 +53,7 @@ func (a *Audit) Log(log []event.Assignment) (found []Finding, lag int64) {
 	for _, p := range slices.Sorted(maps.Keys(latest)) {
 		at := latest[p]
 		if r := a.reached[at]; !other(a.topics[at].topicID, topic) || !a.succeeds(topic) {
-			report(Vanished, r, 0, Offsets{r.First, r.Next})
+			report(Vanished, r, r.Next, 0, Offsets{r.First, r.Next})
 		}
 	}
 	return found, lag

@@ -56,6 +56,11 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 			j.cfg.Log.Warn("the job has counted other partitions and nothing of this one, whose log does not begin at 0: if the partition was added since the job first ran, its first records were deleted before they were counted",
 				"partition", p.Partition, "from", 0, "to", p.Start)
 		}
+		if k != nil && p.Epoch == k.Epoch && p.TopicID == k.TopicID && k.First > a.LogStart && p.Start > a.LogStart {
+			// A log only loses records where it begins, so the ledger had lines of these offsets.
+			j.cfg.Log.Warn("the log holds offsets below the first one in the ledger: lines of it are gone, perhaps with the rows, and these records are not counted again by themselves: run weir verify, which says how",
+				"partition", p.Partition, "from", a.LogStart, "to", k.First)
+		}
 		if p.Twice > 0 {
 			j.cfg.Log.Warn("the log was truncated, and a new epoch counts what is left of it a second time; to count it once, raise the job's version instead",
 				"partition", p.Partition, "epoch", p.Epoch, "from", p.Start, "to", a.LogEnd, "twice_at_most", p.Twice)

@@ -48,6 +48,42 @@ func TestTruncatedUnseen(t *testing.T) {
 	}
 }
 
+// TestBeginningGone: the tables were emptied while a process counted, which wrote its open chunk again. A
+// start says that the log holds records below it, the audit finds them, and its remedy counts them.
+func TestBeginningGone(t *testing.T) {
+	sink := newSink(spec())
+	src := &fakeSource{log: newLog(1, 1000), committed: map[int32]int64{}}
+	run := func() string {
+		t.Helper()
+		var out bytes.Buffer
+		if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true, Log: slog.New(slog.NewTextHandler(&out, nil))}); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	const says = `the log holds offsets below the first one in the ledger`
+	log := []event.Assignment{{LogEnd: 1000}}
+	if out := run(); strings.Contains(out, says) {
+		t.Errorf("the first start says %s", out)
+	}
+	sink.all.Lines = slices.DeleteFunc(sink.all.Lines, func(l window.Line) bool { return l.Chunk < 3 })
+	sink.all.Table = window.NewTable(spec())
+	if out := run(); !strings.Contains(out, says) || !strings.Contains(out, "from=0 to=768") {
+		t.Errorf("the next start says %s", out)
+	}
+	if found, _ := auditOf(sink).Log(log); len(found) != 1 || found[0].Kind != audit.Beginning || found[0].Offsets != (audit.Offsets{First: 0, Next: 768}) {
+		t.Errorf("the audit finds %+v", found)
+	}
+	src.committed[0] = 0
+	if out := run(); strings.Contains(out, says) {
+		t.Errorf("the start that counts them says %s", out)
+	}
+	books := auditOf(sink)
+	if found, _ := books.Log(log); len(found) > 0 || len(slices.Collect(books.Findings)) > 0 {
+		t.Errorf("then the audit finds %+v and %+v", found, slices.Collect(books.Findings))
+	}
+}
+
 // auditOf audits what a sink holds.
 func auditOf(sink *mergeSink) *audit.Audit {
 	a := audit.New(audit.Job{Chunk: spec().Chunk}, audit.Scope{})

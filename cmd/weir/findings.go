@@ -73,6 +73,10 @@ var messages = []message{
 	{kind: audit.Deleted,
 		what: "{partition}: offsets {from} to {to} were deleted from the log before they were counted",
 		do:   "records that were deleted from the log cannot be counted any more; with kafka.on_data_loss: skip, weir run records the gap and continues"},
+	{kind: audit.Beginning, back: chunkBegins,
+		what: "{partition}: the ledger begins at {found}, and offsets {from} to {to} of the log have no outcome",
+		do: "the beginning of the ledger is gone, perhaps with the rows, as after tables were truncated while weir ran: set the group's offset of the partition back to where the log begins and restart weir, which counts what is missing; " +
+			"what is counted already stays as it is"},
 	{kind: audit.Vanished,
 		what: "{partition}: the ledger reaches to {expected}, the topic has no such partition",
 		do:   "the topic was deleted and created again with fewer partitions: run once with --new-epoch"},

@@ -50,6 +50,7 @@ func TestFindingsInWords(t *testing.T) {
 		{partition(audit.Beyond, 100, 600, 1000, 600), "partition 2 (epoch 1): the ledger reaches to 1000, the log only to 600; the ledger covers 500 of the log's offsets", "that would count records at those offsets twice, up to 500", -1, ""},
 		{partition(audit.Beyond, 700, 600, 1000, 600), "partition 2 (epoch 1): the ledger reaches to 1000, the log only to 600; the ledger covers 0 of the log's offsets", "run once with --new-epoch", -1, ""},
 		{partition(audit.Deleted, 10, 40, 10, 40), "partition 2 (epoch 1): offsets 10 to 40 were deleted from the log before they were counted", "kafka.on_data_loss: skip", -1, ""},
+		{partition(audit.Beginning, 10, 40, 10, 40), "partition 2 (epoch 1): the ledger begins at 40, and offsets 10 to 40 of the log have no outcome", "back to where the log begins", 10, ""},
 		{partition(audit.Vanished, 0, 7, 7, 0), "partition 2 (epoch 1): the ledger reaches to 7, the topic has no such partition", "run once with --new-epoch", -1, ""},
 		{partition(audit.Recreated, 0, 7, 7, 9), "partition 2 (epoch 1): the topic was deleted and created again: the ledger reaches to 7 of the old one, and nothing of the new one is counted, whose log ends at 9", "run once with --new-epoch", -1, ""},
 		{audit.Finding{Kind: audit.Ahead, Job: "clicks", Topic: "web", Expected: 12, Found: 3, By: 7_201_000},

@@ -62,7 +62,7 @@ func (d *toll) take(f audit.Finding) {
 	switch f.Kind {
 	case audit.Missing:
 		d.lost += f.Expected - f.Found
-	case audit.Hole, audit.Deleted:
+	case audit.Hole, audit.Deleted, audit.Beginning:
 		d.lost += f.Found - f.Expected
 	case audit.Excess:
 		d.doubled += f.Found - f.Expected
