@@ -54,8 +54,8 @@ var messages = []message{
 		do:   "if weir was killed and not started since, start it: it finishes the interrupted flush; on a replica that lags, ask again when it has caught up. Otherwise a ledger line is gone: set the group's offset back to the beginning of the chunk and restart weir"},
 	{kind: audit.Lost, when: ofMeasure,
 		what: "{window}: measure {measure} is {expected} in its {length} rollup, and {found} by the rows",
-		do: "on a replica that lags, ask again when it has caught up. Otherwise states were changed by hand, those that the rollup is made from or its own. If those below are too small, set the group's offset of the partitions back to before the window and restart weir, if Kafka still has it; " +
-			"the rollup keeps what it has. If the rollup's are too large, delete its rows of the window and run `weir repair`"},
+		do: "on a replica that lags, ask again when it has caught up. Otherwise states were changed by hand, those that the rollup is made from or its own. Set the group's offset of the partitions back to before the window and restart weir, if Kafka still has it: that raises what is too small and changes nothing that is right. " +
+			"Only if it says the same after that are the rollup's too large: delete its rows of the window and run `weir repair`"},
 	{kind: audit.Lost,
 		what: "{window}: its {length} rollup counts {expected} events, the rows hold {found}",
 		do: "on a replica that lags, ask again when it has caught up. Otherwise, if chunks have rows missing as well, see the remedy for these; the rollup keeps what it has. If no chunk has, rows of the rollup were changed by hand, or rows of the shorter rollup that it is made from are gone: " +

@@ -312,6 +312,14 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 			note("table %s: the values of %s live by another TTL than keep_states in %s says: run `weir migrate`; until then they live longer, or become 0 or empty too early", t.name, strings.Join(columns, ", "), l.key("rollups"))
 		}
 	}
+	if len(notes) == 0 && inv.newest(l) == l.Spec.Version { // each of the others explains such views
+		for _, v := range slices.Concat(c.spread([]*layout{l}), l.views(c)) {
+			if have := inv.recorded[v.name]; have != "" && have != v.sql {
+				note("view %s is another one than this configuration and this version of weir make, as after a change of either, or where the database was renamed or copied: run `weir migrate`", v.name)
+				break
+			}
+		}
+	}
 	return notes
 }
 

@@ -48,13 +48,13 @@ func (e *Error) Fatal() bool { return e.Action != "" }
 // a replica that has lost Keeper for a while, and 33 CANNOT_READ_ALL_DATA from
 // a connection that broke in the middle of a block.
 var fatal = map[int32]string{
-	16:              schemaAction, // NO_SUCH_COLUMN_IN_TABLE
-	20:              schemaAction, // NUMBER_OF_COLUMNS_DOESNT_MATCH
-	47:              schemaAction, // UNKNOWN_IDENTIFIER
-	50:              schemaAction, // UNKNOWN_TYPE
-	53:              schemaAction, // TYPE_MISMATCH
-	44:              schemaAction, // ILLEGAL_COLUMN
-	60:              missingAction,
+	16:              schemaAction,  // NO_SUCH_COLUMN_IN_TABLE
+	20:              schemaAction,  // NUMBER_OF_COLUMNS_DOESNT_MATCH
+	47:              schemaAction,  // UNKNOWN_IDENTIFIER
+	50:              schemaAction,  // UNKNOWN_TYPE
+	53:              schemaAction,  // TYPE_MISMATCH
+	44:              schemaAction,  // ILLEGAL_COLUMN
+	unknownTable:    missingAction, // see also [explain]
 	unknownDatabase: missingAction, // of one of several shards: see [replicas.explain]
 	46:              missingAction, // UNKNOWN_FUNCTION
 	48:              "the table's engine cannot do this: recreate the table with `weir migrate`",
@@ -90,11 +90,14 @@ func broken(err error) bool {
 	return false
 }
 
-// unknownDatabase is the code of UNKNOWN_DATABASE.
-const unknownDatabase = 81
+// The codes of UNKNOWN_TABLE and UNKNOWN_DATABASE.
+const (
+	unknownTable    = 60
+	unknownDatabase = 81
+)
 
 const (
-	schemaAction  = "the table is not as `weir migrate` made it; compare with `weir migrate --dry-run`, and put the column back or raise the job's version"
+	schemaAction  = "the table is not as `weir migrate` made it; weir_schema has the statements that made it: change it back, or raise the job's version"
 	missingAction = "run `weir migrate`"
 	accountAction = "check user and password"
 )
@@ -134,6 +137,9 @@ func explain(what string, err error) error {
 	var invalid x509.CertificateInvalidError
 	var op *net.OpError
 	switch {
+	case errors.As(err, &ex) && ex.Code == unknownTable && strings.Contains(ex.Message, "of view"):
+		e.Code = ex.Code
+		e.err = fmt.Errorf("a materialized view reads a table of weir's and writes into one that is gone, so ClickHouse refuses the rows: drop the view, or make that table again: %w", e.err)
 	case errors.As(err, &ex):
 		e.Code = ex.Code
 		e.Action = fatal[ex.Code]

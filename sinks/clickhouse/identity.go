@@ -63,7 +63,7 @@ func databaseID(ctx context.Context, conn driver.Conn, database string) (id stri
 // madeYet returns an error of a query of weir_schema, or nil if there is no such table yet.
 func madeYet(err error) error {
 	var e *ch.Exception
-	if errors.As(err, &e) && (e.Code == 60 || e.Code == unknownDatabase) { // 60: UNKNOWN_TABLE
+	if errors.As(err, &e) && (e.Code == unknownTable || e.Code == unknownDatabase) {
 		return nil
 	}
 	return err

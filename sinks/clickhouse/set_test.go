@@ -106,7 +106,7 @@ func TestSetOfBitmaps(t *testing.T) {
 			}
 		}
 	}
-	refused("column people is AggregateFunction(groupBitmap, UInt32), weir made it ALIAS", "put the column back or raise the job's version")
+	refused("column people is AggregateFunction(groupBitmap, UInt32), weir made it ALIAS", "change it back, or raise the job's version")
 	run(t, c, "INSERT INTO "+c.name("weir_schema")+" (object, sql) VALUES ('clicks_state', 'CREATE TABLE clicks_state (`people` AggregateFunction(groupBitmap, UInt32))')")
 	refused("an earlier weir made column people as AggregateFunction(groupBitmap, UInt32), and this one stores the measure as ALIAS", "raise the job's version, or give the measure another name; do not change the column")
 }
