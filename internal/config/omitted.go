@@ -17,20 +17,20 @@ type Omission struct {
 
 // Omissions returns what the job misses where zero returns the value that is not written at
 // a path, as event.Schema.Omitted does. It says nothing of fields of several paths, which may
-// be missing by their nature, nor of ids, because an empty one is none.
+// be missing by their nature.
 func (j *Job) Omissions(zero func(path string) (event.Value, bool)) (all []Omission) {
-	add := func(at string, paths []string, what func(text string) string) {
+	omitted := func(paths []string) (event.Value, bool) {
 		if len(paths) != 1 {
-			return
+			return event.Value{}, false
 		}
-		if v, ok := zero(event.ParsePathText(paths[0])); ok {
-			text := zeroText(v)
-			all = append(all, Omission{at, fmt.Sprintf("producers do not write %s where it is %s, because the schema does not declare it optional: %s", paths[0], text, what(text))})
-		}
+		return zero(event.ParsePathText(paths[0]))
+	}
+	add := func(at, path string, v event.Value, what string) {
+		all = append(all, Omission{at, fmt.Sprintf("producers do not write %s where it is %s, because the schema does not declare it optional: %s", path, zeroText(v), what)})
 	}
 	for i, c := range j.By {
-		if c.Default == nil {
-			add(fmt.Sprintf("by[%d]", i), c.Field, func(string) string { return "such events are malformed; give the column a default" })
+		if v, ok := omitted(c.Field); ok && c.Default == nil {
+			add(fmt.Sprintf("by[%d]", i), c.Field[0], v, "such events are malformed; give the column a default")
 		}
 	}
 	in := func(at string, list []Where) {
@@ -38,17 +38,13 @@ func (j *Job) Omissions(zero func(path string) (event.Value, bool)) (all []Omiss
 			at, c := fmt.Sprintf("%s[%d]", at, i), &list[i]
 			var seen []string
 			fields(at, c, func(_ string, paths []string) {
-				if len(paths) != 1 || slices.Contains(seen, paths[0]) {
+				v, ok := omitted(paths)
+				if !ok || slices.Contains(seen, paths[0]) {
 					return
 				}
 				seen = append(seen, paths[0])
-				v, ok := zero(event.ParsePathText(paths[0]))
-				if !ok {
-					return
-				}
-				passes, fails := differs(c, paths[0], v)
-				if passes || fails {
-					add(at, paths, func(text string) string { return zeroRemedy(paths[0], text, passes) })
+				if passes, fails := differs(c, paths[0], v); passes || fails {
+					add(at, paths[0], v, zeroRemedy(c, paths[0], zeroText(v), passes, fails))
 				}
 			})
 		}
@@ -57,25 +53,55 @@ func (j *Job) Omissions(zero func(path string) (event.Value, bool)) (all []Omiss
 	for i := range j.Measures {
 		m, at := &j.Measures[i], fmt.Sprintf("measures[%d]", i)
 		in(at+".where", m.Where)
-		k := m.kind()
+		v, ok := omitted(m.Field)
 		switch {
-		case m.Default != nil || !k.number && !k.plain:
+		case !ok || m.Default != nil || !m.counts(v):
 		case !m.Optional:
-			add(at, m.Field, func(text string) string { return "such events are malformed; say default: " + text })
-		case k != &sumMeasure:
-			add(at, m.Field, func(text string) string {
-				return m.Kind + " leaves such events out; say default: " + text + " in place of optional: true"
-			})
+			add(at, m.Field[0], v, "such events are malformed; say default: "+zeroText(v))
+		case m.kind() != &sumMeasure:
+			add(at, m.Field[0], v, m.Kind+" leaves such events out; say default: "+zeroText(v)+" in place of optional: true")
 		}
 	}
 	return all
 }
 
-func zeroRemedy(path, text string, passes bool) string {
-	if passes {
-		return "such events do not meet the condition, and with a written " + text + " they would; say any: […, {field: " + path + ", exists: false}]"
+// counts reports whether a measure counts an event in which its field has a value: as an id, text or number.
+func (m *Measure) counts(v event.Value) bool {
+	if v.Kind == event.String && (slices.Contains(m.Apply, "host") || slices.Contains(m.Apply, "path")) {
+		return false // an empty text has none
 	}
-	return "such events meet the condition, and with a written " + text + " they would not; say all: […, {field: " + path + ", exists: true}]"
+	return m.kind().plain || v.Kind == event.Number // an empty text is no id
+}
+
+// zeroRemedy says what a condition makes of such events, and what to write instead.
+func zeroRemedy(c condition, path, text string, passes, fails bool) string {
+	does, remedy := "such events meet the condition, and with a written "+text+" they would not; ", "add the condition {field: "+path+", exists: true}"
+	if passes {
+		does, remedy = "such events do not meet the condition, and with a written "+text+" they would; ", "say any: […, {field: "+path+", exists: false}]"
+	}
+	switch {
+	case asksExists(c, path):
+		remedy = "no condition tells them from events without the field: declare it optional"
+	case passes && (fails || !canBeOneOf(c)):
+		remedy = "declare it optional"
+	}
+	return does + remedy
+}
+
+// canBeOneOf reports whether any: may have a condition as one of its own: it is no deeper then than
+// conditions may be.
+func canBeOneOf(c condition) bool {
+	inside, forms := c.parts()
+	return slices.Contains(forms, "any") || !slices.ContainsFunc(inside, func(p part) bool { _, forms := p.parts(); return forms != nil })
+}
+
+// asksExists reports whether a condition asks whether a field is there.
+func asksExists(c condition, path string) bool {
+	if ofField(c, path) && c.test().Exists != "" {
+		return true
+	}
+	inside, _ := c.parts()
+	return slices.ContainsFunc(inside, func(p part) bool { return asksExists(p.condition, path) })
 }
 
 // zeroText writes a value as a configuration has it.

@@ -23,8 +23,15 @@ func TestOmissions(t *testing.T) {
 		return "producers do not write " + field + " where it is " + zero + declared + "such events do not meet the condition, and with a written " + zero + " they would; say any: […, {field: " + field + ", exists: false}]"
 	}
 	met := func(field, zero string) string {
-		return "producers do not write " + field + " where it is " + zero + declared + "such events meet the condition, and with a written " + zero + " they would not; say all: […, {field: " + field + ", exists: true}]"
+		return "producers do not write " + field + " where it is " + zero + declared + "such events meet the condition, and with a written " + zero + " they would not; add the condition {field: " + field + ", exists: true}"
 	}
+	never := func(how, field, zero string) string {
+		return "producers do not write " + field + " where it is " + zero + declared + "such events " + how + "; no condition tells them from events without the field: declare it optional"
+	}
+	deep := func(field, zero string) string {
+		return "producers do not write " + field + " where it is " + zero + declared + "such events do not meet the condition, and with a written " + zero + " they would; declare it optional"
+	}
+	const isUnmet, isMet = `do not meet the condition, and with a written "" they would`, `meet the condition, and with a written "" they would not`
 	for _, c := range []struct {
 		job  string
 		want []string
@@ -43,8 +50,16 @@ func TestOmissions(t *testing.T) {
 		{`where: [{field: bot, is_not: true}, {field: n, above: 0}, {field: n, is_not: 5}, {field: s, is: x}]`, nil},
 		{`where: [{any: [{field: n, at_most: 10}, {field: n, exists: false}]}, {all: [{field: n, is_not: 0}, {field: n, exists: true}]}]`, nil},
 		{`where: [{field: n, not_in: [0]}, {not: {field: s, prefix: ["", x]}}]`, []string{"where[0]: " + met("n", "0"), "where[1]: " + met("s", `""`)}},
-		{`where: [{all: [{field: o, above: 3}, {any: [{field: k, in: [NONE, ALL]}, {field: bot, is: true}]}]}]`, []string{"where[0]: " + unmet("k", `"NONE"`)}},
-		{`where: [{field: s, apply: host, exists: true}, {field: s, apply: lower, exists: true}]`, []string{"where[1]: " + unmet("s", `""`)}},
+		{`where: [{all: [{field: o, above: 3}, {any: [{field: k, in: [NONE, ALL]}, {field: bot, is: true}]}]}]`, []string{"where[0]: " + deep("k", `"NONE"`)}},
+		{`where: [{all: [{field: o, above: 3}, {field: k, in: [NONE, ALL]}]}]`, []string{"where[0]: " + unmet("k", `"NONE"`)}},
+		{`where: [{field: s, apply: host, exists: true}, {field: s, apply: lower, exists: true}]`, []string{"where[1]: " + never(isUnmet, "s", `""`)}},
+		{`where: [{field: s, exists: false}, {not: {field: s, exists: true}}]`, []string{"where[0]: " + never(isMet, "s", `""`), "where[1]: " + never(isMet, "s", `""`)}},
+		{`where: [{not: {all: [{field: bot, is: true}, {field: o, is: 1}]}}, {not: {all: [{field: bot, is: false}, {field: o, is: 1}]}}]`, []string{"where[1]: " + met("bot", "false")}},
+		{`where: [{not: {any: [{field: s, is_not: ""}, {field: o, is: 1}]}}]`, []string{"where[0]: " + deep("s", `""`)}},
+		{`measures: [{name: a, kind: hll, field: n}, {name: b, kind: bitmap, field: n, optional: true}, {name: c, kind: hll, field: s}, {name: d, kind: topk, field: s, apply: host, optional: true}]`, []string{
+			"measures[0]: producers do not write n where it is 0" + declared + "such events are malformed; say default: 0",
+			"measures[1]: producers do not write n where it is 0" + declared + "bitmap leaves such events out; say default: 0 " + taken,
+		}},
 		{`measures: [{name: a, kind: hll, field: u, where: [{field: n, below: 1}]}]`, []string{"measures[0].where[0]: " + unmet("n", "0")}},
 		{`each: subs
     measures: [{name: a, kind: avg, field: x, optional: true}, {name: b, kind: avg, field: "record:n", optional: true}]`, []string{
