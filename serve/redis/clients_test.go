@@ -58,6 +58,11 @@ func TestGoRedis(t *testing.T) {
 			check("GEOSEARCH", near, err, []goredis.GeoLocation{{Name: "Catania", Longitude: 15.087267458438873, Latitude: 37.50266842333162, Dist: 56.4413, GeoHash: 3479447370796909}})
 			members, err := r.ZRangeWithScores(ctx, "g", 0, -1).Result()
 			check("ZRANGE", members, err, []goredis.Z{{Score: 3479099956230698, Member: "Palermo"}, {Score: 3479447370796909, Member: "Catania"}})
+			rank, err := r.ZRankWithScore(ctx, "g", "Catania").Result()
+			check("ZRANK", rank, err, goredis.RankScore{Rank: 1, Score: 3479447370796909})
+			if _, err = r.ZRankWithScore(ctx, "g", "Rome").Result(); !errors.Is(err, goredis.Nil) {
+				t.Errorf("ZRANK of nothing: %v", err)
+			}
 			n, err = r.SAdd(ctx, "u", "anna", "boris").Result()
 			check("SADD", n, err, int64(2))
 			is, err := r.SMIsMember(ctx, "u", "anna", "carla").Result()

@@ -412,6 +412,7 @@ func TestRESP3(t *testing.T) {
 		lines         int
 	}{
 		{"GET none", "_", 1}, {"ZADD z 1.5 a", ":1", 1}, {"ZSCORE z a", ",1.5", 1},
+		{"ZRANK z a WITHSCORE", "*2 :0 ,1.5", 3}, {"ZRANK z none WITHSCORE", "_", 1},
 		{"ZRANGE z 0 -1 WITHSCORES", "*1 *2 $1 a ,1.5", 5}, {"GEOPOS z none", "*1 _", 2},
 		{"GEOADD g 15 37 c", ":1", 1}, {"GEOPOS g c", "*1 *2 ,14.99999910593032837 ,37.00000026605963654", 4},
 		{"BF.ADD b x", "#t", 1}, {"BF.EXISTS b y", "#f", 1}, {"CONFIG GET databases", "%1 $9 databases $1 1", 5},
@@ -421,6 +422,28 @@ func TestRESP3(t *testing.T) {
 			t.Errorf("%s: %s, want %s", x.command, got, x.want)
 		}
 	}
+}
+
+// TestRankWithScore: ZRANK has WITHSCORE since Redis 7.2; the redis-server to compare with may be older.
+func TestRankWithScore(t *testing.T) {
+	_, addr := start(t, Config{})
+	conn := raw(t, addr)
+	var want strings.Builder
+	for _, x := range [][2]string{
+		{"ZADD z -1 a 1.5 b", ":2"}, {"SET s 1", "+OK"}, {"ZRANK z b", ":1"}, {"ZRANK z none", "$-1"},
+		{"ZRANK z b withscore", "*2 :1 $3 1.5"}, {"ZRANK z a WITHSCORE", "*2 :0 $2 -1"},
+		{"ZRANK z none WITHSCORE", "*-1"}, {"ZRANK none b WITHSCORE", "*-1"}, {"QUIT", "+OK"},
+	} {
+		fmt.Fprintf(conn, "%s\r\n", x[0])
+		want.WriteString(strings.ReplaceAll(x[1], " ", "\r\n") + "\r\n")
+	}
+	if got := cutOff(t, conn); got != want.String() {
+		t.Errorf("got %q, want %q", got, want.String())
+	}
+	c := dial(t, addr)
+	expect(t, c, redistest.Error(errType), "ZRANK", "s", "b", "WITHSCORE")
+	expect(t, c, redistest.Error(errSyntax), "ZRANK", "none", "b", "WITHSCORES")
+	expect(t, c, redistest.Error(arityError("zrank")), "ZRANK", "z", "b", "x", "WITHSCORE")
 }
 
 // TestHTTP: a web page that makes a browser post commands to the server gets

@@ -15,7 +15,7 @@ var zsetCommands = []command{
 	{name: "zrem", arity: -3, flags: flagWrite, keys: firstKey, each: 2700 * nanosecond, since: "1.2.0", family: "sorted set", about: "removes members", run: onKeys(zrem)},
 	{name: "zcard", arity: 2, keys: firstKey, since: "1.2.0", family: "sorted set", about: "the number of members", run: onKeys(zcard)},
 	{name: "zscore", arity: 3, keys: firstKey, since: "1.2.0", family: "sorted set", about: "the score of a member", run: onKeys(zscore)},
-	{name: "zrank", arity: 3, keys: firstKey, since: "2.0.0", family: "sorted set", about: "the number of members in front of a member", run: onKeys(zrank)},
+	{name: "zrank", arity: -3, keys: firstKey, since: "2.0.0", family: "sorted set", about: "the number of members in front of a member; WITHSCORE", run: onKeys(zrank)},
 	{name: "zrange", arity: -4, keys: firstKey, since: "1.2.0", family: "sorted set", about: "members by rank; BYSCORE BYLEX REV LIMIT WITHSCORES", run: onKeys(func(c call, k *keyspace) { zrange(c, k, byWhatever) })},
 	{name: "zrangebyscore", arity: -4, keys: firstKey, since: "1.0.5", family: "sorted set", about: "members by score; WITHSCORES LIMIT", run: onKeys(func(c call, k *keyspace) { zrange(c, k, byScore) })},
 	{name: "zremrangebyscore", arity: 4, flags: flagWrite, keys: firstKey, since: "1.2.0", family: "sorted set", about: "removes the members with scores in a range", run: onKeys(zremrangebyscore)},
@@ -224,14 +224,38 @@ func zscore(c call, k *keyspace) {
 	})
 }
 
+// zrank follows zrankGenericCommand of t_zset.c in Redis 7.2.
 func zrank(c call, k *keyspace) {
-	c.ask(k, func(z *zset) bool {
-		n, ok := z.Rank(c.args[2])
-		if ok {
-			c.w.Int(int64(n))
-		}
-		return ok
-	})
+	withScore := len(c.args) > 3
+	switch {
+	case len(c.args) > 4:
+		c.w.Error(arityError(c.cmd.name))
+		return
+	case withScore && !is(c.args[3], "WITHSCORE"):
+		c.w.Error(errSyntax)
+		return
+	}
+	z, ok := c.members(k, c.args[1])
+	if !ok {
+		return
+	}
+	n, found := 0, false
+	if z != nil {
+		n, found = z.Rank(c.args[2])
+	}
+	switch {
+	case found && withScore:
+		score, _ := z.Score(c.args[2])
+		c.w.Array(2)
+		c.w.Int(int64(n))
+		c.score(score)
+	case found:
+		c.w.Int(int64(n))
+	case withScore:
+		c.w.NullArray()
+	default:
+		c.w.Null()
+	}
 }
 
 // interval reads a range of scores; if it is none, it sends the error.
