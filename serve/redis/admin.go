@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,7 +14,7 @@ import (
 const redisVersion = "7.2.0"
 
 var adminCommands = []command{
-	{name: "command", each: 1000 * nanosecond, arity: -1, subs: map[string]int{"count": 2, "docs": -2, "info": -2, "list": 2}, help: []string{"COUNT", "DOCS [<name>...]", "INFO [<name>...]", "LIST"}, since: "2.8.13", family: "server", about: "the table: COUNT DOCS INFO LIST", differ: "Less is said of each.", run: onNothing(commandCommand)},
+	{name: "command", each: 1000 * nanosecond, arity: -1, subs: map[string]int{"count": 2, "docs": -2, "info": -2, "list": -2}, help: []string{"COUNT", "DOCS [<name>...]", "INFO [<name>...]", "LIST [FILTERBY (MODULE|ACLCAT|PATTERN) <value>]"}, since: "2.8.13", family: "server", about: "the table: COUNT DOCS INFO LIST", differ: "Less is said of each: no command is in an ACL category, and LIST is without subcommands.", run: onNothing(commandCommand)},
 	{name: "config", each: 1000 * nanosecond, arity: -2, subs: map[string]int{"get": -3, "set": -4, "resetstat": 2}, help: []string{"GET <pattern> [<pattern>...]", "SET <name> <value> [<name> <value>...]", "RESETSTAT"}, since: "2.0.0", family: "server", about: "GET, SET of what exists; RESETSTAT", differ: "Only the parameters that mean something here.", run: onServer(configCommand)},
 	{name: "info", each: 1000 * nanosecond, arity: -1, since: "1.0.0", family: "server", about: "the state of the server", differ: "Fewer fields.", run: onServer(info)},
 	{name: "memory", arity: -2, subs: map[string]int{"usage": -3}, keys: keySpec{2, 2, 1}, help: []string{"USAGE <key> [SAMPLES <count>]"}, since: "4.0.0", family: "server", about: "USAGE of a key, by reckoning", run: onKeys(memoryCommand)},
@@ -47,10 +48,8 @@ func commandCommand(c call) {
 		}
 	case is(c.args[1], "COUNT") && n == 2:
 		c.w.Int(int64(len(table)))
-	case is(c.args[1], "LIST") && n == 2:
-		if c.afford(len(table), c.cmd.each) {
-			c.strings(commandNames())
-		}
+	case is(c.args[1], "LIST"):
+		c.commandList()
 	case is(c.args[1], "DOCS"):
 		var list []*command
 		if n == 2 {
@@ -84,6 +83,32 @@ func commandCommand(c call) {
 		}
 	default:
 		c.badSubcommand()
+	}
+}
+
+func (c call) commandList() {
+	pattern := "*"
+	if by := c.args[2:]; len(by) > 0 {
+		switch {
+		case len(by) != 3 || !is(by[0], "FILTERBY"):
+			c.w.Error(errSyntax)
+			return
+		case is(by[1], "MODULE"), is(by[1], "ACLCAT"): // no command is in one, as COMMAND INFO says
+			c.w.Array(0)
+			return
+		case is(by[1], "PATTERN"):
+			text, ok := c.pattern(by[2])
+			if !ok {
+				return
+			}
+			pattern = strings.ToLower(text)
+		default:
+			c.w.Error(errSyntax)
+			return
+		}
+	}
+	if c.afford(len(table), c.cmd.each+perMatch*patternMost) {
+		c.strings(slices.DeleteFunc(commandNames(), func(name string) bool { return !match(pattern, name) }))
 	}
 }
 

@@ -578,6 +578,8 @@ func TestOddArgumentsSameAsRedis(t *testing.T) {
 	both("SCRIPT", "LOAD", release)
 	for _, line := range []string{
 		"SCRIPT FLUSH x", "SCRIPT FLUSH SYNC ASYNC", "SCRIPT EXISTS " + known, "SCRIPT FLUSH async", "SCRIPT EXISTS " + known, "FUNCTION FLUSH x", "FUNCTION FLUSH SYNC x", "FUNCTION FLUSH sync",
+		"COMMAND LIST x", "COMMAND LIST FILTERBY", "COMMAND LIST FILTERBY PATTERN", "COMMAND LIST FILTERBY x y", "COMMAND LIST x PATTERN y", "COMMAND LIST FILTERBY PATTERN get x", "COMMAND LIST FILTERBY PATTERN get FILTERBY PATTERN get",
+		"COMMAND LIST filterby pattern GET", "COMMAND LIST FILTERBY PATTERN nosuch", "COMMAND LIST FILTERBY MODULE x", "COMMAND LIST FILTERBY ACLCAT nosuch",
 		"COMMAND INFO nosuch", "MEMORY USAGE nosuch SAMPLES", "MEMORY USAGE nosuch SAMPLES 5", "MEMORY USAGE nosuch SAMPLES x", "MEMORY USAGE nosuch SAMPLES -1", "MEMORY USAGE nosuch SAMPLES 5 SAMPLES 0", "MEMORY USAGE nosuch x 5",
 		"CONFIG SET maxmemory 100mb", "CONFIG GET maxmemory", "CONFIG SET maxmemory 7K", "CONFIG GET maxmemory", "CONFIG SET maxmemory 300000001B", "CONFIG GET maxmemory", "CONFIG SET maxmemory -1", "CONFIG SET maxmemory +1",
 		"CONFIG SET maxmemory 1.5mb", "CONFIG SET maxmemory 1tb", "CONFIG SET maxmemory x", "CONFIG SET maxmemory 5m MAXMEMORY 6m", "CONFIG SET hll-sparse-max-bytes 3kb", "CONFIG GET hll-sparse-max-bytes",
@@ -613,6 +615,23 @@ func TestOddArgumentsSameAsRedis(t *testing.T) {
 		both(strings.Fields(line)...)
 	}
 	compareKeys(t, replies)
+}
+
+// TestCommandListSameAsRedis: of the commands that both have, a pattern chooses the same.
+func TestCommandListSameAsRedis(t *testing.T) {
+	_, replies := besideRedis(t)
+	ours, theirs := replies([]string{"COMMAND", "LIST"})
+	common := func(list any) []string {
+		return slices.DeleteFunc(sorted(list), func(name string) bool {
+			return !slices.Contains(ours.([]any), any(name)) || !slices.Contains(theirs.([]any), any(name))
+		})
+	}
+	for _, pattern := range []string{"*", "", "get*", "GET*", "?et", "*[R-S]tore", "[^a-y]*", "\\S*", "*T*e"} {
+		a, b := replies([]string{"COMMAND", "LIST", "FILTERBY", "PATTERN", pattern})
+		if a, b := common(a), common(b); !slices.Equal(a, b) || len(b) == 0 && pattern != "" {
+			t.Errorf("%q: %q, theirs %q", pattern, a, b)
+		}
+	}
 }
 
 // TestClientListOfSome: TYPE and ID choose among the clients.
