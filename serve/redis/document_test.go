@@ -36,6 +36,11 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%s lacks something", name)
 		}
 	}
+	for k := kindString; k <= kindDigest; k++ {
+		if !strings.Contains(table["type"].about, k.typeName()) {
+			t.Errorf("the line of TYPE lacks %s", k.typeName())
+		}
+	}
 }
 
 // TestListedCommands: these commands exist.

@@ -18,7 +18,7 @@ var keyCommands = []command{
 	{name: "ttl", arity: 2, keys: firstKey, since: "1.0.0", family: "generic", about: "seconds left; −1: no end; −2: no key", run: onKeys(func(c call, k *keyspace) { ttl(c, k, 1000) })},
 	{name: "pttl", arity: 2, keys: firstKey, since: "2.6.0", family: "generic", about: "milliseconds left; −1: no end; −2: no key", run: onKeys(func(c call, k *keyspace) { ttl(c, k, 1) })},
 	{name: "persist", arity: 2, flags: flagWrite, keys: firstKey, since: "2.2.0", family: "generic", about: "takes the end from a key", run: onKeys(persist)},
-	{name: "type", arity: 2, keys: firstKey, since: "1.0.0", family: "generic", about: "string, set, zset, list, MBbloom-- or none", run: onKeys(typeOf)},
+	{name: "type", arity: 2, keys: firstKey, since: "1.0.0", family: "generic", about: "string, set, zset, list, MBbloom--, TopK-TYPE, TDIS-TYPE or none", run: onKeys(typeOf)},
 	{name: "keys", arity: 2, flags: flagList, since: "1.0.0", family: "generic", about: "every key that matches a pattern, window keys included", run: onKeys(keys)},
 	{name: "scan", arity: -2, flags: flagList, since: "2.8.0", family: "generic", about: "the keys, some at a time, window keys last; MATCH COUNT TYPE",
 		differ: "TYPE leaves window keys out, unless it is left out.", run: onKeys(scan)},
