@@ -370,7 +370,7 @@ type about struct {
 
 // A number is one value with its error.
 type number struct {
-	Value any `json:"value"` // null: nothing was counted, or Withheld
+	Value any `json:"value"` // null: Withheld, or there is no number; counts and sums of nothing are 0
 	// Error is the standard error, in the unit of the value; of a quantile it is half of the
 	// greatest error. 0: the value is exact.
 	Error    float64 `json:"error"`
