@@ -135,7 +135,7 @@ func inferJob(ctx context.Context, cfg *config.Config, origins *config.Origins, 
 		fmt.Fprintf(errs, "note: %s\n", printable(facts.Trouble.Error()))
 	}
 	var text bytes.Buffer
-	if err := facts.Write(&text, infer.JobName(topic), topic); err != nil {
+	if err := facts.Write(&text, infer.JobName(topic), topic, config.IsColumn); err != nil {
 		return err
 	}
 	if facts.Framed {

@@ -164,7 +164,7 @@ func TestInferDocument(t *testing.T) {
 	}
 	facts := infer.Read(t.Context(), records, infer.Schemas{}, config.IsPath)
 	var out bytes.Buffer
-	if err := facts.Write(&out, "plays", "plays"); err != nil {
+	if err := facts.Write(&out, "plays", "plays", config.IsColumn); err != nil {
 		t.Fatal(err)
 	}
 	outcomes, waiting, err := tryJob(t.Context(), out.Bytes(), records, facts)
@@ -205,7 +205,7 @@ func TestInferSources(t *testing.T) {
 		}
 		var out bytes.Buffer
 		facts := infer.Read(t.Context(), records, infer.Schemas{}, config.IsPath)
-		if err := facts.Write(&out, "e", "e"); err != nil {
+		if err := facts.Write(&out, "e", "e", config.IsColumn); err != nil {
 			t.Fatal(err)
 		}
 		outcomes, waiting, err := tryJob(t.Context(), out.Bytes(), records, facts)
@@ -220,6 +220,29 @@ func TestInferSources(t *testing.T) {
 	}
 }
 
+// TestInferNames: a field or a topic that has a name of weir's own, of ClickHouse's or of YAML's makes a
+// job that loads.
+func TestInferNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"complete": "complete_value", "window_start": "window_start_value", "windowEnd": "window_end_value", "Hits": "hits_value", "flushed_at": "flushed_at_value", "rolled-in": "rolled_in_value",
+		"top": "top_value", "rollup": "rollup_value", "cube": "cube_value", "not": "not_value", "inf": "inf_value", "nan": "nan_value", "true": "true_value", "FALSE": "false_value",
+		"last_state": "last_state_value", "partial": "partial_value", "null": `"null"`, "Null": `"null"`, "no": `"no"`, "on": `"on"`, "y": `"y"`, "7days": "days", "COUNTRY": "country", "pageURL": "page_url", "song": "song",
+	} {
+		var records []event.Record
+		for i := range 40 {
+			records = append(records, event.Record{Time: 1_795_169_130_000, Value: fmt.Appendf(nil, `{"id":%d,%q:"%c","x":{%[2]q:"%[3]c"}}`, i, name, 'a'+i%4)})
+		}
+		var out bytes.Buffer
+		facts := infer.Read(t.Context(), records, infer.Schemas{}, config.IsPath)
+		if err := facts.Write(&out, infer.JobName(name), name, config.IsColumn); err != nil {
+			t.Fatal(err)
+		}
+		if outcomes, _, err := tryJob(t.Context(), out.Bytes(), records, facts); err != nil || outcomes[window.Counted] != 40 || !strings.Contains(out.String(), "{name: "+want+", field: ") {
+			t.Errorf("%s: %v, %v; want a column %s\n%s", name, outcomes, err, want, &out)
+		}
+	}
+}
+
 // FuzzInfer: whatever is in a topic, the job is one that loads, and the output is YAML with
 // nothing but that job in it.
 func FuzzInfer(f *testing.F) {
@@ -230,6 +253,7 @@ func FuzzInfer(f *testing.F) {
 	f.Add([]byte(`[{"ts":1763600000000,"key":1}]`), []byte(`[{"ts":1763600000000,"record:x":{"a":1}},{}]`), "x")
 	f.Add([]byte(`{"e":[{"ts":1763600000000}],"record":{"e":[]},"at":1763600000000}`), []byte(`{"e":[{"ts":1763600000000,"e":[{"ts":1}]}],"f":[{"ts":1763600000000},{"ts":1763600000000}]}`), "x")
 	f.Add([]byte(`{"user_id":"{\"user_id\":1}","type":"x"}`), []byte(`{"user_id":"x","type":"{\"type\":1}"}`), "[json]")
+	f.Add([]byte(`{"complete":"a","null":"b"}`), []byte(`{"complete":"b","null":"a"}`), "null")
 	f.Fuzz(func(t *testing.T, one, two []byte, header string) {
 		var records []event.Record
 		for i := range 20 {
@@ -238,7 +262,7 @@ func FuzzInfer(f *testing.F) {
 		}
 		facts := infer.Read(t.Context(), records, infer.Schemas{}, config.IsPath)
 		var out bytes.Buffer
-		if err := facts.Write(&out, infer.JobName(header), "topic"); err != nil {
+		if err := facts.Write(&out, infer.JobName(header), "topic", config.IsColumn); err != nil {
 			t.Fatal(err)
 		}
 		if facts.Read == 0 {

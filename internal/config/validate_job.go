@@ -185,22 +185,41 @@ var unreadable = []string{"cube", "false", "inf", "infinity", "nan", "not", "rol
 // unreadableMeasures are those that are unreadable as names of measures, too.
 var unreadableMeasures = []string{"not"}
 
+// partial is the measure that no job has: GET w:<job>:partial:now says why live answers are partial.
+const partial = "partial"
+
+// reserved says why no column can have a name; "" if one can. unreadable are the names that ClickHouse
+// cannot read again.
+func reserved(name string, unreadable []string) string {
+	switch {
+	case slices.Contains(unreadable, name):
+		return fmt.Sprintf("ClickHouse cannot read a table with a column %s again when it restarts", name)
+	case slices.Contains(ours, name):
+		return name + " is a column of weir's own"
+	case strings.HasSuffix(name, "_state"):
+		return "names that end in _state are kept for the measures' states"
+	}
+	return ""
+}
+
+// IsColumn reports whether a group column and a measure can have a name that no other has.
+func IsColumn(name string) bool {
+	return checkName(name) == nil && reserved(name, unreadable) == "" && name != partial
+}
+
 // columns checks the names of group columns and measures, which share a table.
 func (v *validator) columns(path string, j *Job) {
 	taken := map[string]string{}
-	claim := func(at, place, name string, refused []string) {
-		switch {
-		case slices.Contains(refused, name):
-			v.complain(at, "ClickHouse cannot read a table with a column %s again when it restarts; choose another name", name)
-		case slices.Contains(ours, name):
-			v.complain(at, "%s is a column of weir's own; choose another name", name)
-		case strings.HasSuffix(name, "_state"):
-			v.complain(at, "names that end in _state are kept for the measures' states; choose another name")
-		case taken[name] != "":
-			v.complain(at, "%s names %s already; choose another name", name, taken[name])
-		default:
-			taken[name] = place
+	claim := func(at, place, name string, unreadable []string) {
+		why := reserved(name, unreadable)
+		if why == "" && taken[name] != "" {
+			why = name + " names " + taken[name] + " already"
 		}
+		if why != "" {
+			v.complain(at, "%s; choose another name", why)
+			return
+		}
+		taken[name] = place
 	}
 	for i, c := range j.By {
 		place := fmt.Sprintf("by[%d]", i)
@@ -235,7 +254,7 @@ func (v *validator) columns(path string, j *Job) {
 	for i, m := range j.Measures {
 		place := fmt.Sprintf("measures[%d]", i)
 		at := path + "." + place + ".name"
-		if m.Name == "partial" { // GET w:<job>:partial:now
+		if m.Name == partial {
 			v.complain(at, "partial is the measure that says why live answers are partial; choose another name")
 			continue
 		}

@@ -46,12 +46,13 @@ func share(n, of int) string {
 	return strings.TrimSuffix(strconv.FormatFloat(p, 'f', 1, 64), ".0") + " %"
 }
 
-// Write writes what is known, as comments, and a job of that name for the topic.
-func (f *Facts) Write(w io.Writer, name, topic string) error {
+// Write writes what is known, as comments, and a job of that name for the topic. isColumn says whether
+// a configuration can give a name to a column.
+func (f *Facts) Write(w io.Writer, name, topic string, isColumn func(string) bool) error {
 	var b strings.Builder
 	f.about(&b, topic)
 	if f.Read > 0 {
-		f.job(&b, name, topic)
+		f.job(&b, name, topic, isColumn)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -154,7 +155,7 @@ func printable(text string) string {
 }
 
 // job writes the job.
-func (f *Facts) job(b *strings.Builder, name, topic string) {
+func (f *Facts) job(b *strings.Builder, name, topic string, isColumn func(string) bool) {
 	c := f.choose()
 	line := func(text, remark string) {
 		if remark != "" {
@@ -170,7 +171,7 @@ func (f *Facts) job(b *strings.Builder, name, topic string) {
 		return strings.Join(all, ", ")
 	}
 	line("#\njobs:", "")
-	line("  - name: "+name, "")
+	line("  - name: "+quote(name), "")
 	line("    topic: "+quote(topic), "")
 	if f.Format != event.JSON {
 		line("    format: "+f.Format.String(), "")
@@ -202,7 +203,15 @@ func (f *Facts) job(b *strings.Builder, name, topic string) {
 		line(fmt.Sprintf("    time: {field: %s, unit: %v}", c.time.path(), c.unit), remark)
 	}
 	line("    window: 1m", "")
-	names := map[string]bool{"hits": true, "window_start": true, "users": true, "places": true}
+	names := map[string]bool{"users": true, "places": true}
+	column := func(field *Field) string {
+		name := columnName(field, isColumn)
+		for plain, n := name, 2; names[name]; n++ {
+			name = plain + "_" + strconv.Itoa(n)
+		}
+		names[name] = true
+		return quote(name)
+	}
 	if c.by == nil {
 		line("    # by: []", "no field has few values, and often")
 	} else {
@@ -213,7 +222,7 @@ func (f *Facts) job(b *strings.Builder, name, topic string) {
 		line("    by:", remark)
 	}
 	for _, field := range c.by {
-		text := fmt.Sprintf("      - {name: %s, field: %s", columnName(field, names), field.path())
+		text := fmt.Sprintf("      - {name: %s, field: %s", column(field), field.path())
 		if field.Present < f.Events {
 			text += ", default: none"
 		}
@@ -266,7 +275,7 @@ func (f *Facts) job(b *strings.Builder, name, topic string) {
 		line(fmt.Sprintf("      - {name: places, kind: geo, member: %s, lon: %s, lat: %s, optional: true}", list(c.users), c.lon.path(), c.lat.path()), "")
 	}
 	for _, field := range c.amounts {
-		line(fmt.Sprintf("      - {name: %s, kind: sum, field: %s, scale: %d%s}", columnName(field, names), field.path(), field.Scale, optional(field)), "")
+		line(fmt.Sprintf("      - {name: %s, kind: sum, field: %s, scale: %d%s}", column(field), field.path(), field.Scale, optional(field)), "")
 	}
 }
 
@@ -278,25 +287,21 @@ func (f *Facts) one() string {
 	return "record"
 }
 
-var notName = regexp.MustCompile(`[^a-z0-9]+`)
+var (
+	notName = regexp.MustCompile(`[^a-z0-9]+`)
+	hump    = regexp.MustCompile(`([a-z0-9])([A-Z])`) // where a word begins in pageUrl
+)
 
-// columnName makes a name for a column of a field, and takes it.
-func columnName(f *Field, taken map[string]bool) string {
-	var b strings.Builder
-	for i, r := range f.last() {
-		if i > 0 && r >= 'A' && r <= 'Z' {
-			b.WriteByte('_')
-		}
-		b.WriteRune(r)
+// columnName makes a name for a column of a field.
+func columnName(f *Field, isColumn func(string) bool) string {
+	name := strings.ToLower(hump.ReplaceAllString(f.last(), "${1}_$2"))
+	name = strings.Trim(notName.ReplaceAllString(name, "_"), "_")
+	if name = strings.TrimLeft(name, "0123456789_"); name == "" || len(name) > 50 {
+		return "field"
 	}
-	name := strings.Trim(notName.ReplaceAllString(strings.ToLower(b.String()), "_"), "_")
-	if name = strings.TrimLeft(name, "0123456789_"); name == "" || strings.HasSuffix(name, "_state") || len(name) > 50 {
-		name = "field"
+	if !isColumn(name) {
+		name += "_value"
 	}
-	for plain, n := name, 2; taken[name]; n++ {
-		name = plain + "_" + strconv.Itoa(n)
-	}
-	taken[name] = true
 	return name
 }
 
