@@ -2,7 +2,9 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -52,16 +54,30 @@ func (r *reader) document(file string, order int, data []byte, offset map[string
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var root yaml.Node
 	if err := decoder.Decode(&root); err != nil {
-		if err.Error() == "EOF" { // an empty file is an empty configuration
+		if errors.Is(err, io.EOF) { // an empty file is an empty configuration
 			return nil
 		}
 		r.syntax(data, err)
 		return nil
 	}
-	if err := decoder.Decode(new(yaml.Node)); err == nil {
-		r.complain(start, "", "holds several documents; keep one (--- separates them)")
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) { // an error is one in what follows
+		r.complain(endOf(data, root.Content[0]), "", "holds several documents; keep one (a line --- or ... ends it)")
 	}
 	return r.section(table(), root.Content[0], "", offset)
+}
+
+var documentEnd = regexp.MustCompile(`(?m)^(---|\.\.\.)(\s|$)`)
+
+// endOf returns the place of the line that ends the document with a content, and line 1 if there is none.
+func endOf(data []byte, content *yaml.Node) *yaml.Node {
+	for _, at := range documentEnd.FindAllIndex(data, -1) {
+		line, column := placeOf(data, at[0])
+		// A line before the content begins the document. Empty content is where the document ends.
+		if line > content.Line || line == content.Line && content.Column == column {
+			return &yaml.Node{Line: line, Column: column}
+		}
+	}
+	return &yaml.Node{Line: 1, Column: 1}
 }
 
 var (

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -266,6 +267,16 @@ func TestPrecedence(t *testing.T) {
 				t.Errorf("kafka.brokers from %s, want %s", got, tc.whereOfTwo)
 			}
 		})
+	}
+}
+
+// TestEndOfDocument: a document may begin and end as such, and nothing but comments follows it.
+func TestEndOfDocument(t *testing.T) {
+	for _, text := range []string{"%s\n...\n", "---\n%s\n... # the end\n\n# really\n...\n", "%%YAML 1.1\n--- # x\n%s\r\n...\r\n"} {
+		data := fmt.Appendf(nil, text, "log: {level: debug}")
+		if cfg, _ := mustLoad(t, Options{File: "weir.yaml", Data: data, NoJobs: true}); cfg.Log.Level != "debug" {
+			t.Errorf("%q: level %s", data, cfg.Log.Level)
+		}
 	}
 }
 
