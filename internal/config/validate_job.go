@@ -418,16 +418,25 @@ func (v *validator) defaultOf(path string, j *Job, m *Measure) {
 func (v *validator) needs(path string, j *Job) {
 	const ids, plain = event.Numbers | event.Strings, event.Numbers | event.Strings | event.Bools
 	check := func(at string, paths, apply []string, need event.Kinds, needs string) {
-		if has := j.kinds(paths, apply); has != 0 && has&need == 0 {
-			v.complain(path+"."+at, "%s is %s, %s", fieldName(paths, apply), kindWords(has), needs)
+		has := j.kinds(paths, apply)
+		if has == 0 || has&need != 0 {
+			return
 		}
+		if has == event.Composites { // a schema says it
+			inside := "a field of it, such as " + quoteIndexed(paths[0]+".value")
+			if element := paths[0] + "[0]"; j.Schema.Leads(event.ParsePathText(j.Each), event.ParsePathText(element)) {
+				inside = "an element of it, such as " + quoteIndexed(element)
+			}
+			needs += "; name " + inside
+		}
+		v.complain(path+"."+at, "%s is %s, %s", fieldName(paths, apply), kindWords(has), needs)
 	}
 	switch unit, err := event.ParseUnit(j.Time.Unit); {
 	case err != nil:
 	case unit == event.RFC3339, unit == event.ISO8601:
-		check("time.field", j.Time.Field, nil, event.Strings, "and unit "+j.Time.Unit+" needs a text; say what the number counts, s, ms, us or ns")
+		check("time.field", j.Time.Field, nil, event.Strings, "and unit "+j.Time.Unit+" needs a text"+otherUnit(j.kinds(j.Time.Field, nil)))
 	default:
-		check("time.field", j.Time.Field, nil, event.Numbers, "and unit "+j.Time.Unit+" needs a number; say unit: rfc3339 or unit: iso8601 if it is such a time, or unit: record for the timestamp of the record")
+		check("time.field", j.Time.Field, nil, event.Numbers, "and unit "+j.Time.Unit+" needs a number"+otherUnit(j.kinds(j.Time.Field, nil)))
 	}
 	for i, c := range j.By {
 		check(fmt.Sprintf("by[%d]", i), c.Field, c.Apply, plain, "and a column needs a text, number or bool")
@@ -471,6 +480,19 @@ func (v *validator) needs(path string, j *Job) {
 			return
 		}
 	}
+}
+
+// otherUnit returns the tail of the message about a time of kinds that its unit does not read.
+func otherUnit(has event.Kinds) string {
+	switch {
+	case has == event.Composites: // has no unit
+		return ""
+	case has&event.Numbers != 0:
+		return "; say what the number counts, s, ms, us or ns"
+	case has&event.Strings != 0:
+		return "; say unit: rfc3339 or unit: iso8601 if it is such a time, or unit: record for the timestamp of the record"
+	}
+	return "; say unit: record for the timestamp of the record, or name another field"
 }
 
 // filter checks that a Bloom filter has at most 2^32 bits, and that a few of them

@@ -73,7 +73,7 @@ func (v *validator) constants(at string, j *Job, t *Test) {
 			outcome = "the test always holds"
 		}
 		switch {
-		case equal && quoted && (isNumber(constant) || constant == "true" || constant == "false"):
+		case equal && quoted && (isNumber(constant) && kinds&event.Numbers != 0 || (constant == "true" || constant == "false") && kinds&event.Bools != 0):
 			remedy = "; leave the quotes out"
 		case equal && !quoted && kinds&event.Strings != 0:
 			remedy = "; put quotes around " + o.value

@@ -89,18 +89,32 @@ func TestContradictions(t *testing.T) {
 func TestKindsOfSchema(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ev.avsc")
 	schema := `{"type":"record","name":"Ev","fields":[{"name":"ts","type":"long"},{"name":"bot","type":"boolean"},{"name":"url","type":"string"},{"name":"n","type":"int"},{"name":"d","type":["null","double"]},
-		{"name":"sub","type":{"type":"record","name":"Sub","fields":[{"name":"x","type":"string"}]}}]}`
+		{"name":"sub","type":{"type":"record","name":"Sub","fields":[{"name":"x","type":"string"}]}},
+		{"name":"list","type":{"type":"array","items":{"type":"array","items":"long"}}},{"name":"map","type":["null",{"type":"map","values":"long"}]}]}`
 	if err := os.WriteFile(file, []byte(schema), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ time, job, problem, warning string }{
 		{"field: ts", `measures: [{name: m, kind: sum, field: url}]`, "measures[0].field: url is a text, and sum needs a number", ""},
 		{"field: ts", `measures: [{name: m, kind: hll, field: bot}]`, "measures[0].field: bot is true or false, and hll needs a text or a number", ""},
-		{"field: ts", `measures: [{name: m, kind: last, field: sub}]`, "measures[0].field: sub is an object or an array, and last needs a text, number or bool", ""},
-		{"field: ts", `by: [{name: s, field: sub, default: none}]`, "by[0]: sub is an object or an array, and a column needs a text, number or bool", ""},
+		{"field: ts", `measures: [{name: m, kind: last, field: sub}]`, "measures[0].field: sub is an object or an array, and last needs a text, number or bool; name a field of it, such as sub.value", ""},
+		{"field: ts", `by: [{name: s, field: sub, default: none}]`, "by[0]: sub is an object or an array, and a column needs a text, number or bool; name a field of it, such as sub.value", ""},
 		{"field: ts", `dedupe: {field: bot}`, "dedupe.field: bot is true or false, and an id is a text or a number", ""},
 		{"field: ts", `throttle: {field: [bot, sub], limit: 1, per: 1s}`, "throttle.field: bot or sub is true or false or an object or an array, and a key is a text or a number", ""},
 		{"field: ts, unit: rfc3339", `max_groups: 1`, "time.field: ts is a number, and unit rfc3339 needs a text; say what the number counts, s, ms, us or ns", ""},
+		{"field: url", `max_groups: 1`, "time.field: url is a text, and unit ms needs a number; say unit: rfc3339 or unit: iso8601 if it is such a time, or unit: record for the timestamp of the record", ""},
+		{"field: bot", `max_groups: 1`, "time.field: bot is true or false, and unit ms needs a number; say unit: record for the timestamp of the record, or name another field", ""},
+		{"field: bot, unit: iso8601", `max_groups: 1`, "time.field: bot is true or false, and unit iso8601 needs a text; say unit: record for the timestamp of the record, or name another field", ""},
+		{"field: list", `max_groups: 1`, `time.field: list is an object or an array, and unit ms needs a number; name an element of it, such as "list[0]"`, ""},
+		{"field: 'list[0]', unit: rfc3339", `max_groups: 1`, `time.field: list[0] is an object or an array, and unit rfc3339 needs a text; name an element of it, such as "list[0][0]"`, ""},
+		{"field: map, unit: rfc3339", `max_groups: 1`, "time.field: map is an object or an array, and unit rfc3339 needs a text; name a field of it, such as map.value", ""},
+		{"field: [sub, map]", `max_groups: 1`, "time.field: sub or map is an object or an array, and unit ms needs a number; name a field of it, such as sub.value", ""},
+		{"field: [bot, sub]", `max_groups: 1`, "time.field: bot or sub is true or false or an object or an array, and unit ms needs a number; say unit: record for the timestamp of the record, or name another field", ""},
+		{"field: 'list[0][1]'", `measures: [{name: m, kind: sum, field: map.a}]`, "", ""},
+		{"field: ts", `where: [{field: sub, is: "10"}]`, "", `where[0].is: sub is an object or an array, and "10" is a text: the test never holds`},
+		{"field: ts", `where: [{field: bot, is: "10"}]`, "", `where[0].is: bot is true or false, and "10" is a text: the test never holds`},
+		{"field: ts", `where: [{field: n, is_not: "true"}]`, "", `where[0].is_not: n is a number, and "true" is a text: the test always holds`},
+		{"field: ts", `where: [{field: n, is: "10"}]`, "", `where[0].is: n is a number, and "10" is a text: the test never holds; leave the quotes out`},
 		{"field: ts", `where: [{field: bot, is_not: "true"}]`, "", `where[0].is_not: bot is true or false, and "true" is a text: the test always holds; leave the quotes out`},
 		{"field: ts", `where: [{field: n, is: few}]`, "", `where[0].is: n is a number, and "few" is a text: the test never holds`},
 		{"field: ts", `where: [{field: url, below: 5}]`, "", `where[0].below: url is a text, and 5 is a number: the test never holds`},
