@@ -115,6 +115,14 @@ func (r *reader) syntax(data []byte, err error) {
 		}
 	}
 	switch {
+	case strings.HasPrefix(message, "control characters"):
+		at := bytes.IndexFunc(data, isControl)
+		line, column = placeOf(data, at)
+		if c, _ := utf8.DecodeRune(data[max(at, 0):]); c == 0 {
+			remedy = "; this is a zero byte, as UTF-16 has: save the file as UTF-8"
+		} else {
+			remedy = "; remove it, or write it as " + strconv.Quote(string(c))
+		}
 	case strings.HasPrefix(message, "did not find expected"):
 		remedy = "; look for a bracket or quote left open, or for another indent than above"
 		if at := indexed.Find(lines[line-1]); at != nil {
@@ -136,14 +144,17 @@ func (r *reader) syntax(data []byte, err error) {
 	case !utf8.Valid(data):
 		line, column = placeOf(data, firstInvalid(data))
 		remedy = "; save the file as UTF-8"
-	case strings.HasPrefix(message, "control characters"):
-		line, column = placeOf(data, bytes.IndexFunc(data, func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f }))
 	}
 	if column == 0 { // where the line's text begins
 		text := lines[line-1]
 		column = 1 + len(text) - len(bytes.TrimLeft(text, " \t"))
 	}
 	r.complain(&yaml.Node{Line: line, Column: column}, "", "not YAML: %s%s", message, remedy)
+}
+
+// isControl reports whether a character can stand in YAML only as an escape.
+func isControl(c rune) bool {
+	return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c >= 0x7f && c < 0xa0 && c != 0x85 || c == 0xfffe || c == 0xffff
 }
 
 // placeOf turns an offset into line and column, both from 1.

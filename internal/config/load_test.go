@@ -280,6 +280,17 @@ func TestEndOfDocument(t *testing.T) {
 	}
 }
 
+// TestZeroBytes: a file in UTF-16 without a byte order mark, or with zeros behind its text, is named as that.
+func TestZeroBytes(t *testing.T) {
+	const want = "not YAML: control characters are not allowed; this is a zero byte, as UTF-16 has: save the file as UTF-8"
+	for text, at := range map[string]string{"\x00l\x00o\x00g\x00:": "1:1", "l\x00o\x00g\x00:\x00": "1:2", "log: {level: info}\n\t\x00\x00": "2:2"} {
+		_, _, err := Load(Options{File: "weir.yaml", Data: []byte(text), NoJobs: true})
+		if err == nil || err.Error() != "weir.yaml:"+at+": "+want {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

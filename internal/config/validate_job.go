@@ -408,7 +408,10 @@ func (v *validator) defaultOf(path string, j *Job, m *Measure) {
 	if err != nil {
 		return // reported with the kind
 	}
-	if wrong := w.CheckDefault(); wrong != "" {
+	number := event.Value{Kind: event.Number, Bytes: []byte(*m.Default)}
+	if _, ok := number.Float(); !ok && m.kind().number {
+		v.complain(path+".default", "%q is no number of JSON, or beyond 1.7e308; write it like 10, -0.5 or 1e6", *m.Default)
+	} else if wrong := w.CheckDefault(); wrong != "" {
 		v.complain(path+".default", "%s", wrong)
 	}
 }
