@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -29,7 +30,7 @@ func Open(format event.Format, name, message string) (*File, error) {
 	if format == event.Protobuf {
 		return openProto(name, message)
 	}
-	text, err := bounded.ReadFile(name, maxFile)
+	text, err := readText(name)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func digest(b []byte) string {
 
 // ReadText reads the text of a schema, in Avro or Protobuf without imports, from a file.
 func ReadText(name string) (string, error) {
-	text, err := bounded.ReadFile(name, maxFile)
+	text, err := readText(name)
 	if err != nil {
 		return "", err
 	}
@@ -62,6 +63,15 @@ func ReadText(name string) (string, error) {
 		}
 	}
 	return string(text), nil
+}
+
+// readText reads a file that has a text.
+func readText(name string) ([]byte, error) {
+	text, err := bounded.ReadFile(name, maxFile)
+	if err == nil && len(bytes.TrimSpace(text)) == 0 {
+		err = errors.New("the file is empty; put the schema into it")
+	}
+	return text, err
 }
 
 // openFile opens a file of a directory that another one imports.

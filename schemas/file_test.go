@@ -67,6 +67,7 @@ func TestFiles(t *testing.T) {
 	}{
 		{event.Avro, filepath.Join(dir, "none.avsc"), "", "no such file"},
 		{event.Avro, write("bad.avsc", `{"type":"record"}`), "", "no schema of avro"},
+		{event.Avro, write("empty.avsc", " \n"), "", "the file is empty; put the schema into it"},
 		{event.Protobuf, write("bad.proto", "message {"), "", "no schema of protobuf"},
 		{event.Protobuf, write("gone.proto", `syntax = "proto3"; import "gone/x.proto"; message A {}`), "", "gone/x.proto"},
 		{event.Protobuf, write("empty.proto", `syntax = "proto3";`), "", "no message"},

@@ -89,6 +89,7 @@ func TestFormats(t *testing.T) {
 		{"registry: {schemas: [{id: x, file: " + avsc + "}]}", "format: avro", "registry.schemas[0].id: \"x\" is no schema"},
 		{"registry: {schemas: [{id: 17, file: " + avsc + "}, {id: 017, file: " + protos + "}]}", "format: avro", "registry.schemas[1].id: registry.schemas[0] has the schema 17 already"},
 		{"registry: {schemas: [{id: 17, file: " + write("e.txt", "x") + "}]}", "format: avro", "no schema of avro ("},
+		{"registry: {schemas: [{id: 17, file: " + write("e.avsc.empty", "") + "}]}", "format: avro", "the file is empty; put the schema into it"},
 		{"registry: {schemas: [{id: 17}]}", "format: avro", "needs file"},
 		{"registry: {user: ada, schemas: [{id: 17, file: " + avsc + "}]}", "format: avro", "registry: needs url"},
 		{"", "framing: glue", "jobs[0].framing: belongs to format avro or json-schema; json has none"},
