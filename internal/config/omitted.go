@@ -75,9 +75,10 @@ func (m *Measure) counts(v event.Value) bool {
 
 // zeroRemedy says what a condition makes of such events, and what to write instead.
 func zeroRemedy(c condition, path, text string, passes, fails bool) string {
-	does, remedy := "such events meet the condition, and with a written "+text+" they would not; ", "add the condition {field: "+path+", exists: true}"
+	field := quoteIndexed(path)
+	does, remedy := "such events meet the condition, and with a written "+text+" they would not; ", "add the condition {field: "+field+", exists: true}"
 	if passes {
-		does, remedy = "such events do not meet the condition, and with a written "+text+" they would; ", "say any: […, {field: "+path+", exists: false}]"
+		does, remedy = "such events do not meet the condition, and with a written "+text+" they would; ", "say any: […, {field: "+field+", exists: false}]"
 	}
 	switch {
 	case asksExists(c, path):

@@ -60,6 +60,9 @@ func TestOmissions(t *testing.T) {
 			"measures[0]: producers do not write n where it is 0" + declared + "such events are malformed; say default: 0",
 			"measures[1]: producers do not write n where it is 0" + declared + "bitmap leaves such events out; say default: 0 " + taken,
 		}},
+		{`where: [{field: "subs[0].x", below: 1}]`, []string{
+			"where[0]: producers do not write subs[0].x where it is 0" + declared + `such events do not meet the condition, and with a written 0 they would; say any: […, {field: "subs[0].x", exists: false}]`,
+		}},
 		{`measures: [{name: a, kind: hll, field: u, where: [{field: n, below: 1}]}]`, []string{"measures[0].where[0]: " + unmet("n", "0")}},
 		{`each: subs
     measures: [{name: a, kind: avg, field: x, optional: true}, {name: b, kind: avg, field: "record:n", optional: true}]`, []string{
