@@ -11,9 +11,6 @@ import (
 // returns the differences, and the lag: the number of records in the log that have no
 // outcome yet, which is no fault.
 //
-// An epoch begins where the log does at that time, and a log only loses records there. So if it holds
-// offsets below those of the ledger, lines are gone (Beginning).
-//
 // A topic that was deleted and created again has another id. Its offsets say nothing about
 // those of the ledger (Recreated). If some partition of it is counted, in an epoch after that
 // of the topic before, partitions that only that one had are no difference.
@@ -43,9 +40,7 @@ func (a *Audit) Log(log []event.Assignment) (found []Finding, lag int64) {
 			report(Deleted, r, r.Next, p.LogStart, Offsets{r.Next, p.LogStart})
 			lag += p.LogEnd - p.LogStart
 		default:
-			if r.First > p.LogStart {
-				report(Beginning, r, p.LogStart, r.First, Offsets{p.LogStart, r.First})
-			}
+			found = append(found, a.beginning(r, p.LogStart)...)
 			lag += p.LogEnd - r.Next
 		}
 		delete(latest, p.Partition)
@@ -57,6 +52,30 @@ func (a *Audit) Log(log []event.Assignment) (found []Finding, lag int64) {
 		}
 	}
 	return found, lag
+}
+
+// Beginnings compares where the ledger begins with where the log of each partition does. It is for a process
+// that counts, which notices by itself whatever else Log finds.
+func (a *Audit) Beginnings(log map[int32]event.Span) (found []Finding) {
+	latest := a.latest()
+	for _, p := range slices.Sorted(maps.Keys(latest)) {
+		if span, ok := log[p]; ok {
+			found = append(found, a.beginning(a.reached[latest[p]], span.First)...)
+		}
+	}
+	return found
+}
+
+// beginning returns a finding if lines are gone at the beginning of the ledger. An epoch begins where the log
+// does at that time, and a log only loses records there, so it holds none below the first line.
+func (a *Audit) beginning(r Reached, start int64) []Finding {
+	if r.First <= start {
+		return nil
+	}
+	f := a.of(Beginning)
+	f.Partition, f.Epoch, f.Offsets = r.Partition, r.Epoch, Offsets{start, r.First}
+	f.Expected, f.Found = uint64(start), uint64(r.First)
+	return []Finding{f}
 }
 
 // Current reports whether the log of a partition, as it is now, is what an epoch counts. If not,

@@ -60,6 +60,7 @@ const firstPart = 20
 type auditedJob struct {
 	audit.Job
 	sink audited
+	log  func(ctx context.Context) (map[int32]event.Span, error) // what the log of each partition holds; nil: not compared
 }
 
 // auditJob returns what an audit needs to know of a job.
@@ -165,6 +166,11 @@ func (a *auditor) look(ctx context.Context) (all []audit.Finding, jobs int) {
 		}
 		jobs++
 		all = slices.AppendSeq(all, of.Findings)
+		if b.log != nil {
+			if log, err := b.log(ctx); err == nil { // else Kafka is away, and the job says so
+				all = append(all, of.Beginnings(log)...)
+			}
+		}
 		a.note(of.Notes)
 	}
 	return all, jobs

@@ -68,7 +68,7 @@ func TestAuditLooksTwice(t *testing.T) {
 	sink := &auditAnswers{}
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	a := &auditor{jobs: []auditedJob{{audit.Job{Name: "clicks", Topic: "web", Chunk: 64}, sink}}, log: log, outages: outage.New(log), pause: time.Millisecond}
+	a := &auditor{jobs: []auditedJob{{audit.Job{Name: "clicks", Topic: "web", Chunk: 64}, sink, nil}}, log: log, outages: outage.New(log), pause: time.Millisecond}
 	once := func(want int, answers ...[]damage) {
 		t.Helper()
 		out.Reset()
@@ -117,6 +117,22 @@ func TestAuditLooksTwice(t *testing.T) {
 	sink.err = nil
 	once(0, nil)
 
+	// What the log holds below the ledger is a finding as well; that Kafka does not answer is none.
+	start, away := int64(7*64), error(nil)
+	a.jobs[0].log = func(context.Context) (map[int32]event.Span, error) {
+		return map[int32]event.Span{3: {First: start, Next: 1000}}, away
+	}
+	counted := []damage{rows(3, 7, 64)}
+	once(0, counted)
+	start = 0
+	once(1, counted, counted)
+	if want := "the ledger begins at 448, and offsets 0 to 448 of the log have no outcome"; !strings.Contains(out.String(), want) {
+		t.Errorf("%q is not in the log: %s", want, &out)
+	}
+	away = errors.New("no broker")
+	once(0, counted)
+	a.jobs[0].log = nil
+
 	// A note is no mismatch, because no reading would repair it, and is logged once.
 	sink.notes = []damage{func(a *audit.Audit) {
 		l := window.Line{Partition: 5, Chunk: 9, First: 576, Next: 586}
@@ -150,7 +166,7 @@ func TestAuditPrivate(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		log := slog.New(slog.NewTextHandler(&out, nil))
-		a := &auditor{jobs: []auditedJob{{audit.Job{Name: "clicks", Topic: "web", Chunk: 64}, &auditAnswers{answers: [][]damage{lost, lost}}}}, log: log, outages: outage.New(log), pause: time.Millisecond, private: private}
+		a := &auditor{jobs: []auditedJob{{audit.Job{Name: "clicks", Topic: "web", Chunk: 64}, &auditAnswers{answers: [][]damage{lost, lost}}, nil}}, log: log, outages: outage.New(log), pause: time.Millisecond, private: private}
 		a.once(t.Context())
 		if last := a.last(); len(last.Found) != 1 || last.Found[0].What != want || last.Found[0].Do == "" {
 			t.Errorf("private %v: %+v\nwant %s", private, last, want)
@@ -166,7 +182,7 @@ func TestAuditPrivate(t *testing.T) {
 func TestAuditDue(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	sink := &auditAnswers{}
-	a := &auditor{jobs: []auditedJob{{audit.Job{Name: "clicks", Topic: "web", Chunk: 64}, sink}}, log: log, outages: outage.New(log), every: time.Hour}
+	a := &auditor{jobs: []auditedJob{{audit.Job{Name: "clicks", Topic: "web", Chunk: 64}, sink, nil}}, log: log, outages: outage.New(log), every: time.Hour}
 	ended, end := context.WithCancel(t.Context())
 	end()
 	before := time.Now()
@@ -199,7 +215,7 @@ func TestAuditGoesOn(t *testing.T) {
 	first, second := &auditAnswers{}, &auditAnswers{}
 	log := slog.New(slog.DiscardHandler)
 	of := func(name string, sink audited) auditedJob {
-		return auditedJob{audit.Job{Name: name, Topic: "web", Chunk: 64}, sink}
+		return auditedJob{audit.Job{Name: name, Topic: "web", Chunk: 64}, sink, nil}
 	}
 	a := &auditor{jobs: []auditedJob{of("clicks", first), of("views", second)}, log: log, outages: outage.New(log), pause: time.Millisecond, every: time.Hour}
 	once := func(due bool, want ...string) { // due: an audit of all jobs still is

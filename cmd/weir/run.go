@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"weir/ingest"
 	"weir/internal/config"
 	"weir/internal/outage"
 	"weir/jobs"
@@ -161,15 +162,15 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	windows := live.New(live.Config{Now: time.Now, Memory: counting, Outages: o.outages})
 	audit := &auditor{log: o.log, outages: o.outages, every: time.Duration(cfg.Audit.Interval), private: cfg.HTTP.K > 0}
 	for i := range cfg.Jobs {
-		j, sink, closer, err := newJob(ctx, cfg, &cfg.Jobs[i], client, counting/int64(len(cfg.Jobs)), o)
+		j, sink, src, err := newJob(ctx, cfg, &cfg.Jobs[i], client, counting/int64(len(cfg.Jobs)), o)
 		if err != nil {
 			return err
 		}
-		closers = append(closers, closer)
+		closers = append(closers, src)
 		all = append(all, j)
 		windows.Add(j, sink)
 		sinks[j.Spec().Job] = sink
-		audit.jobs = append(audit.jobs, auditedJob{auditJob(&cfg.Jobs[i], j.Spec()), sink})
+		audit.jobs = append(audit.jobs, auditedJob{auditJob(&cfg.Jobs[i], j.Spec()), sink, src.Spans})
 	}
 	build := buildInfo()
 	web := &httpserver.Server{Jobs: all, Windows: windows, Audit: audit.last, Token: cfg.HTTP.Token.Reveal(), Log: o.log, Build: httpserver.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
@@ -245,7 +246,7 @@ func runAll(ctx context.Context, all []*jobs.Job, log *slog.Logger) error {
 }
 
 // newJob makes one job, which may hold memory bytes.
-func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clickhouse.Client, memory int64, o runOptions) (*jobs.Job, *clickhouse.Sink, io.Closer, error) {
+func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clickhouse.Client, memory int64, o runOptions) (*jobs.Job, *clickhouse.Sink, *ingest.Source, error) {
 	s, err := j.Spec()
 	if err != nil {
 		return nil, nil, nil, &exit{exitConfig, err, ""}
