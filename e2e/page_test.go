@@ -328,7 +328,7 @@ func (w *watched) hands() {
 	}
 	if !w.whole(func() bool {
 		w.Hold("#top button.row", change)
-		w.Until(`document.querySelector(".chip:last-child") || window.alone`)
+		w.Until(`document.querySelector(".chip:last-child") || window.told`)
 		return w.Text(`document.querySelector(".chip:last-child") !== null`) == "true"
 	}) {
 		w.t.Error("a slow click does not count")
@@ -370,18 +370,19 @@ func (w *watched) hands() {
 	w.open()
 }
 
-// whole reports whether something works. It tries again if the top list was shown without the
-// rows of ClickHouse meanwhile, as on a slow machine.
+// whole reports whether something works. It tries again if the top list had a message meanwhile: without the
+// rows of ClickHouse, or an error, which hides it, as on a slow machine.
 func (w *watched) whole(do func() bool) bool {
 	w.t.Helper()
 	for {
+		w.Until(`document.querySelector("#top .message").textContent === ""`)
 		w.Text(`((m) => {
-			const look = () => { window.alone ||= m.textContent.startsWith("ClickHouse does not answer"); };
-			window.alone = false;
+			const look = () => { window.told ||= m.textContent !== ""; };
+			window.told = false;
 			look();
 			new MutationObserver(look).observe(m, { childList: true });
 		})(document.querySelector("#top .message"))`)
-		if done := do(); done || w.Text("window.alone") != "true" {
+		if done := do(); done || w.Text("window.told") != "true" {
 			return done
 		}
 	}

@@ -58,7 +58,7 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 		}
 		if k != nil && p.Epoch == k.Epoch && p.TopicID == k.TopicID && k.First > a.LogStart && p.Start > a.LogStart {
 			// A log only loses records where it begins, so the ledger had lines of these offsets.
-			j.cfg.Log.Warn("the log holds offsets below the first one in the ledger: lines of it are gone, perhaps with the rows, and these records are not counted again by themselves: run weir verify, which says how",
+			j.cfg.Log.Warn("the log holds offsets below the first one in the ledger: lines of it are gone, perhaps with the rows; how to count these records again, see weir verify",
 				"partition", p.Partition, "from", a.LogStart, "to", k.First)
 		}
 		if p.Twice > 0 {

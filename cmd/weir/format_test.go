@@ -579,8 +579,8 @@ func TestRunFormats(t *testing.T) {
 	if code := ends(t, cmd, ended); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, out)
 	}
-	if got := strings.Count(out.String(), "the job misses values that producers do not write"); got != 2 {
-		t.Errorf("values that producers do not write, of a column and a sum in both schemas, are named %d times:\n%s", got, out)
+	if got := strings.Count(out.String(), "the job misses values that producers do not write"); got != 3 {
+		t.Errorf("values that producers do not write, of a column, ids and a sum in both schemas, are named %d times:\n%s", got, out)
 	}
 	rows := map[string]string{}
 	for _, format := range formats {

@@ -315,7 +315,7 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 	if len(notes) == 0 && inv.newest(l) == l.Spec.Version { // each of the others explains such views
 		for _, v := range slices.Concat(c.spread([]*layout{l}), l.views(c)) {
 			if have := inv.recorded[v.name]; have != "" && have != v.sql {
-				note("view %s is another one than this configuration and this version of weir make, as after a change of either, or where the database was renamed or copied: run `weir migrate`", v.name)
+				note("view %s is not the one of this version and configuration, as after a change of either, or where the database was renamed or copied: run `weir migrate`", v.name)
 				break
 			}
 		}
