@@ -452,6 +452,40 @@ func TestViewDropped(t *testing.T) {
 	}
 }
 
+// TestRenamed: the views of a database that was renamed read its old name, which is said until they are made again.
+func TestRenamed(t *testing.T) {
+	c := open(t)
+	j := actives()
+	s := install(t, c, j)
+	f := &tap{op: operator(t, s.layout.Spec, 0)}
+	write(t, s, f.flow(t, 8))
+	want := one(t, c, "SELECT sum(hits) FROM "+c.name("clicks_1m"))
+	now := c.cfg.Database + "_renamed"
+	run(t, c, "RENAME DATABASE "+quote(c.cfg.Database)+" TO "+quote(now), "CREATE DATABASE "+quote(c.cfg.Database))
+	c = dial(t, Config{URLs: c.cfg.URLs, Database: now})
+	defer run(t, c, "DROP DATABASE "+quote(now))
+	notes := func() string {
+		t.Helper()
+		s, err := c.Job(t.Context(), j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(s.Notes, "\n")
+	}
+	if got := notes(); !strings.Contains(got, "view clicks_1m is not the one of this version and configuration") {
+		t.Errorf("the notes are %q", got)
+	}
+	if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := notes(); got != "" {
+		t.Errorf("with new views the notes are %q", got)
+	}
+	if got := one(t, c, "SELECT sum(hits) FROM "+c.name("clicks_1m")); got != want {
+		t.Errorf("the view has %s hits, before %s", got, want)
+	}
+}
+
 // TestLifeChanged: a TTL of a table of all jobs, or of a column, that was changed by hand is named, and put right. A
 // ledger whose lines expire loses positions, and hits that expire become 0.
 func TestLifeChanged(t *testing.T) {
