@@ -17,10 +17,7 @@ import (
 func (a *Audit) Log(log []event.Assignment) (found []Finding, lag int64) {
 	latest := a.latest()
 	report := func(k Kind, r Reached, expected, isAt int64, o Offsets) {
-		f := a.of(k)
-		f.Partition, f.Epoch, f.Offsets = r.Partition, r.Epoch, o
-		f.Expected, f.Found = uint64(expected), uint64(isAt)
-		found = append(found, f)
+		found = append(found, a.ofPartition(k, r, expected, isAt, o))
 	}
 	topic := [16]byte{} // that the log is of
 	for _, p := range log {
@@ -72,10 +69,15 @@ func (a *Audit) beginning(r Reached, start int64) []Finding {
 	if r.First <= start {
 		return nil
 	}
-	f := a.of(Beginning)
-	f.Partition, f.Epoch, f.Offsets = r.Partition, r.Epoch, Offsets{start, r.First}
-	f.Expected, f.Found = uint64(start), uint64(r.First)
-	return []Finding{f}
+	return []Finding{a.ofPartition(Beginning, r, start, r.First, Offsets{start, r.First})}
+}
+
+// ofPartition returns a finding about what an epoch counts of a partition.
+func (a *Audit) ofPartition(k Kind, r Reached, expected, found int64, o Offsets) Finding {
+	f := a.of(k)
+	f.Partition, f.Epoch, f.Offsets = r.Partition, r.Epoch, o
+	f.Expected, f.Found = uint64(expected), uint64(found)
+	return f
 }
 
 // Current reports whether the log of a partition, as it is now, is what an epoch counts. If not,

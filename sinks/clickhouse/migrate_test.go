@@ -422,6 +422,16 @@ func TestMigrateKilled(t *testing.T) {
 	}
 }
 
+// notes returns what weir says of a job's tables at its start.
+func notes(t *testing.T, c *Client, j Job) string {
+	t.Helper()
+	s, err := c.Job(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(s.Notes, "\n")
+}
+
 // TestViewDropped: a view that was dropped is named, and made again.
 func TestViewDropped(t *testing.T) {
 	c := open(t)
@@ -431,23 +441,15 @@ func TestViewDropped(t *testing.T) {
 		t.Fatalf("the notes are %q", s.Notes)
 	}
 	run(t, c, "DROP VIEW "+c.name("clicks_1m"), "DROP VIEW "+c.name("weir_audit"))
-	notes := func() string {
-		t.Helper()
-		s, err := c.Job(t.Context(), j)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Join(s.Notes, "\n")
-	}
 	for _, view := range []string{"clicks_1m", "weir_audit"} {
-		if got := notes(); !strings.Contains(got, "there is no view "+view+", which weir migrate had made") {
+		if got := notes(t, c, j); !strings.Contains(got, "there is no view "+view+", which weir migrate had made") {
 			t.Errorf("without %s the notes are %q", view, got)
 		}
 	}
 	if steps, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(steps) != 2 {
 		t.Errorf("it migrates with %v, %v", steps, err)
 	}
-	if got := notes(); got != "" {
+	if got := notes(t, c, j); got != "" {
 		t.Errorf("with the views the notes are %q", got)
 	}
 }
@@ -464,21 +466,13 @@ func TestRenamed(t *testing.T) {
 	run(t, c, "RENAME DATABASE "+quote(c.cfg.Database)+" TO "+quote(now), "CREATE DATABASE "+quote(c.cfg.Database))
 	c = dial(t, Config{URLs: c.cfg.URLs, Database: now})
 	defer run(t, c, "DROP DATABASE "+quote(now))
-	notes := func() string {
-		t.Helper()
-		s, err := c.Job(t.Context(), j)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Join(s.Notes, "\n")
-	}
-	if got := notes(); !strings.Contains(got, "view clicks_1m is not the one of this version and configuration") {
+	if got := notes(t, c, j); !strings.Contains(got, "view clicks_1m is not the one of this version and configuration") {
 		t.Errorf("the notes are %q", got)
 	}
 	if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := notes(); got != "" {
+	if got := notes(t, c, j); got != "" {
 		t.Errorf("with new views the notes are %q", got)
 	}
 	if got := one(t, c, "SELECT sum(hits) FROM "+c.name("clicks_1m")); got != want {
