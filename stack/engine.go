@@ -195,7 +195,11 @@ func install(ctx context.Context, program, pkg string) error {
 	return command(ctx, noninteractive, "apt-get", "install", "-qq", "--no-install-recommends", pkg)
 }
 
-// findCompose builds the compose plugin if docker has none, into a docker configuration
+// composeFrom is the Debian release whose docker compose is taken where docker has none:
+// the first release that has version 2. It is a program of its own and runs on others too.
+const composeFrom = "trixie"
+
+// findCompose fetches the compose plugin if docker has none, into a docker configuration
 // for this run.
 func (e *engine) findCompose(ctx context.Context) error {
 	if e.run(ctx, "docker", "compose", "version") == nil {
@@ -206,15 +210,25 @@ func (e *engine) findCompose(ctx context.Context) error {
 	if e.run(ctx, "docker", "compose", "version") == nil {
 		return nil
 	}
-	version, err := output(ctx, e.env, "go", "-C", "stack/compose", "list", "-m", "-f", "{{.Version}}", "github.com/docker/compose/v2")
-	if err != nil {
+	if err := install(ctx, "mmdebstrap", "mmdebstrap"); err != nil {
 		return err
 	}
-	say("building docker compose %s (some minutes, once)", version)
-	plugin := filepath.Join(config, "cli-plugins", "docker-compose")
-	if err := command(ctx, append(e.env, "CGO_ENABLED=0"), "go", "-C", "stack/compose", "build", "-trimpath",
-		"-ldflags", "-s -w -X github.com/docker/compose/v2/internal.Version="+version,
-		"-o", plugin, "github.com/docker/compose/v2/cmd"); err != nil {
+	say("fetching docker compose from Debian %s", composeFrom)
+	files := filepath.Join(e.cache, "compose-"+composeFrom)
+	if err := os.RemoveAll(files); err != nil {
+		return err
+	}
+	if err := command(ctx, e.env, "mmdebstrap", "--quiet", "--format=directory", "--variant=extract", "--include=docker-compose", composeFrom, files); err != nil {
+		return err
+	}
+	plugins := filepath.Join(config, "cli-plugins")
+	if err := os.MkdirAll(plugins, 0o755); err != nil {
+		return err
+	}
+	if err := os.Rename(filepath.Join(files, "usr/libexec/docker/cli-plugins/docker-compose"), filepath.Join(plugins, "docker-compose")); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(files); err != nil {
 		return err
 	}
 	return e.run(ctx, "docker", "compose", "version")
