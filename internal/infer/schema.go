@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 
 	"weir/event"
 	"weir/schemas"
@@ -132,9 +133,15 @@ func (d *decoder) find(ctx context.Context, rec *event.Record) *schema {
 	return s
 }
 
-// fail notes why a schema cannot be had.
+// fail notes why a schema cannot be had. A registry that does not answer is asked for no other,
+// because each question would take as long.
 func (d *decoder) fail(err error) {
-	if d.troubles++; d.trouble == nil {
+	d.troubles++
+	var silent net.Error
+	if errors.As(err, &silent) && silent.Timeout() {
+		d.troubles = maxTroubles
+	}
+	if d.trouble == nil {
 		d.trouble = err
 	}
 }
