@@ -1,14 +1,12 @@
 package infer
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"weir/event"
 )
@@ -27,25 +25,6 @@ func quote(text string) string {
 	return text
 }
 
-// declared returns the fields whose types say that they are times.
-func (f *Facts) declared() (times []*Field) {
-	for _, field := range f.Fields {
-		if field.isTime {
-			times = append(times, field)
-		}
-	}
-	return times
-}
-
-// share writes a number of records as a percentage, where only all are 100 %.
-func share(n, of int) string {
-	p := 100 * float64(n) / float64(of)
-	if n < of && p > 99.9 {
-		p = 99.9
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(p, 'f', 1, 64), ".0") + " %"
-}
-
 // Write writes what is known, as comments, and a job of that name for the topic. isColumn says whether
 // a configuration can give a name to a column.
 func (f *Facts) Write(w io.Writer, name, topic string, isColumn func(string) bool) error {
@@ -58,225 +37,174 @@ func (f *Facts) Write(w io.Writer, name, topic string, isColumn func(string) boo
 	return err
 }
 
-// about writes a table of the fields.
-func (f *Facts) about(b *strings.Builder, topic string) {
-	stamp := func(t event.Time) string { return time.UnixMilli(int64(t)).UTC().Format("2006-01-02T15:04:05Z") }
-	fmt.Fprintf(b, "# %d records of the topic %s, written from %s to %s.\n", f.Records, topic, stamp(f.first), stamp(f.last))
-	if f.Read > 0 {
-		fmt.Fprintf(b, "# %s of them are %s.\n", share(f.Read, f.Records), f.Format)
-		if f.Each != "" {
-			fmt.Fprintf(b, "# They are arrays of %d events; a field that begins with record: is beside the array.\n", f.Events)
-		}
-	}
-	if f.Schemas != nil {
-		why := "schemas of a registry, which weir infer asks with --registry.url"
-		if f.decoder.from.File != nil || f.decoder.from.Registry != nil {
-			why = "schemas that are not known, or do not fit"
-		}
-		fmt.Fprintf(b, "# %s of them name %s: %s.\n", share(f.Named, f.Records), why, f.SchemaNames())
-	}
-	if f.Read == 0 {
-		return
-	}
-	width := len("field")
-	for _, field := range f.Fields {
-		width = max(width, len(event.PathText(field.Path)))
-	}
-	width = min(width, 50)
-	fmt.Fprintf(b, "#\n# %-*s  present  distinct  values\n", width, "field")
-	for _, field := range f.Fields {
-		if field.Present+field.Null == 0 && field.overlaps(f.Fields) { // other records have an object there
-			continue
-		}
-		fmt.Fprintf(b, "# %-*s  %7s  %8d  %s\n", width, printable(event.PathText(field.Path)), share(field.Present, f.Events), len(field.Values), field.describe())
-	}
-	if f.More {
-		fmt.Fprintf(b, "# There are more fields than these %d.\n", maxFields)
-	}
-}
-
-// SchemaNames names the first ten of Schemas.
-func (f *Facts) SchemaNames() string {
-	const most = 10
-	names := slices.Sorted(slices.Values(f.Schemas))
-	text := strings.Join(names[:min(len(names), most)], ", ")
-	if len(names) > most {
-		text += fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return text
-}
-
-// describe says what the values are: their types, the most frequent, or the range.
-func (f *Field) describe() string {
-	var kinds []string
-	for _, k := range []struct {
-		n    int
-		name string
-	}{{f.Texts, "text"}, {f.Numbers, "number"}, {f.Bools, "bool"}, {f.Others, "array or map"}, {f.Null, "null"}} {
-		if k.n > 0 {
-			kinds = append(kinds, k.name)
-		}
-	}
-	if f.isTime {
-		kinds = append(kinds, fmt.Sprintf("a time (%v)", f.unit))
-	}
-	values := slices.Clone(f.order)
-	slices.SortStableFunc(values, func(a, b string) int { return cmp.Compare(f.Values[b], f.Values[a]) })
-	text := strings.Join(kinds, ", ")
-	if f.Present+f.Null == 0 {
-		return "in no record"
-	}
-	if f.Numbers > 0 && f.Numbers == f.Present && len(values) > maxShown {
-		return fmt.Sprintf("%s from %s to %s", text, strconv.FormatFloat(f.Min, 'f', -1, 64), strconv.FormatFloat(f.Max, 'f', -1, 64))
-	}
-	for i, v := range values[:min(len(values), maxShown)] {
-		if text += ", "; i == 0 {
-			text = strings.TrimSuffix(text, ", ") + ": "
-		}
-		text += printable(v)
-	}
-	if len(values) > maxShown {
-		text += " and more"
-	}
-	return text
-}
-
-// printable shortens a text, and escapes what could steer a terminal or end a comment.
-func printable(text string) string {
-	const most = 40
-	if r := []rune(text); len(r) > most {
-		text = string(r[:most]) + "…"
-	}
-	quoted := strconv.Quote(text)
-	if plain := quoted[1 : len(quoted)-1]; plain == text && text != "" && !strings.ContainsAny(text, " ,") {
-		return text
-	}
-	return quoted
+// A jobText is the job while it is written.
+type jobText struct {
+	*strings.Builder
+	facts    *Facts
+	chosen   choice
+	isColumn func(string) bool
+	names    map[string]bool // those of columns and measures so far
 }
 
 // job writes the job.
 func (f *Facts) job(b *strings.Builder, name, topic string, isColumn func(string) bool) {
-	c := f.choose()
-	line := func(text, remark string) {
-		if remark != "" {
-			text = fmt.Sprintf("%-70s # %s", text, remark)
-		}
-		b.WriteString(text + "\n")
+	j := &jobText{b, f, f.choose(), isColumn, map[string]bool{"users": true, "places": true}}
+	j.line("#\njobs:", "")
+	j.line("  - name: "+quote(name), "")
+	j.line("    topic: "+quote(topic), "")
+	j.format()
+	j.time()
+	j.line("    window: 1m", "")
+	j.by()
+	j.dedupe()
+	j.measures()
+}
+
+// line writes a line, with a remark behind it unless that is empty.
+func (j *jobText) line(text, remark string) {
+	if remark != "" {
+		text = fmt.Sprintf("%-70s # %s", text, remark)
 	}
-	words := func(fields []*Field) string {
-		var all []string
-		for _, field := range fields {
-			all = append(all, printable(event.PathText(field.Path)))
-		}
-		return strings.Join(all, ", ")
-	}
-	line("#\njobs:", "")
-	line("  - name: "+quote(name), "")
-	line("    topic: "+quote(topic), "")
+	j.WriteString(text + "\n")
+}
+
+// format writes what the records are.
+func (j *jobText) format() {
+	f := j.facts
 	if f.Format != event.JSON {
-		line("    format: "+f.Format.String(), "")
+		j.line("    format: "+f.Format.String(), "")
 	}
 	if f.Each != "" {
 		remark := ""
 		if f.Each != event.Whole {
 			remark = fmt.Sprintf("%.1f elements in a record, with times of their own", float64(f.Events)/float64(f.Read))
 		}
-		line("    each: "+quote(event.PathText(f.Each)), remark)
+		j.line("    each: "+quote(event.PathText(f.Each)), remark)
 	}
-	if f.decoder.from.File != nil {
-		line("    schema_file: "+quote(f.decoder.from.Name), "")
-		if f.decoder.from.Message != "" {
-			line("    message: "+quote(f.decoder.from.Message), "")
+	if from := f.decoder.from; from.File != nil {
+		j.line("    schema_file: "+quote(from.Name), "")
+		if from.Message != "" {
+			j.line("    message: "+quote(from.Message), "")
 		}
 	}
+}
+
+func (j *jobText) time() {
+	c := &j.chosen
 	if c.time == nil {
 		remark := "no field is a time within a day of its record's: this is the timestamp of the record"
-		if times := f.declared(); times != nil {
+		if times := j.facts.declared(); times != nil {
 			remark += "; times by their type: " + words(times)
 		}
-		line("    time: {unit: record}", remark)
-	} else {
-		remark := share(c.time.Present, f.Events) + " have it"
-		if c.times != nil {
-			remark += "; others: " + strings.Join(c.times, ", ")
-		}
-		line(fmt.Sprintf("    time: {field: %s, unit: %v}", c.time.path(), c.unit), remark)
+		j.line("    time: {unit: record}", remark)
+		return
 	}
-	line("    window: 1m", "")
-	names := map[string]bool{"users": true, "places": true}
-	column := func(field *Field) string {
-		name := columnName(field, isColumn)
-		for plain, n := name, 2; names[name]; n++ {
-			name = plain + "_" + strconv.Itoa(n)
-		}
-		names[name] = true
-		return quote(name)
+	remark := share(c.time.Present, j.facts.Events) + " have it"
+	if c.times != nil {
+		remark += "; others: " + strings.Join(c.times, ", ")
 	}
+	j.line(fmt.Sprintf("    time: {field: %s, unit: %v}", c.time.path(), c.unit), remark)
+}
+
+func (j *jobText) by() {
+	c := &j.chosen
 	if c.by == nil {
-		line("    # by: []", "no field has few values, and often")
-	} else {
-		remark := ""
-		if c.otherBy != nil {
-			remark = "others with few values: " + words(c.otherBy)
-		}
-		line("    by:", remark)
+		j.line("    # by: []", "no field has few values, and often")
+		return
 	}
+	remark := ""
+	if c.otherBy != nil {
+		remark = "others with few values: " + words(c.otherBy)
+	}
+	j.line("    by:", remark)
 	for _, field := range c.by {
-		text := fmt.Sprintf("      - {name: %s, field: %s", column(field), field.path())
-		if field.Present < f.Events {
+		text := fmt.Sprintf("      - {name: %s, field: %s", j.column(field), field.path())
+		if field.Present < j.facts.Events {
 			text += ", default: none"
 		}
-		line(text+"}", fmt.Sprintf("%d values, in %s", len(field.Values), share(field.Present, f.Events)))
+		j.line(text+"}", fmt.Sprintf("%d values, in %s", len(field.Values), share(field.Present, j.facts.Events)))
 	}
-	if c.id != nil {
-		exact := ""
-		if f.Each != "" {
-			exact = ", exact: true"
-		}
-		line(fmt.Sprintf("    dedupe: {field: %s%s}", c.id.path(), exact), "another value in every "+f.one())
+}
+
+func (j *jobText) dedupe() {
+	if j.chosen.id == nil {
+		return
 	}
+	exact := ""
+	if j.facts.Each != "" {
+		exact = ", exact: true"
+	}
+	j.line(fmt.Sprintf("    dedupe: {field: %s%s}", j.chosen.id.path(), exact), "another value in every "+j.facts.one())
+}
+
+func (j *jobText) measures() {
+	c := &j.chosen
 	switch {
 	case c.users != nil || c.amounts != nil:
-		line("    measures:", "")
+		j.line("    measures:", "")
 	case c.lon != nil:
-		line("    # measures:", "no field looks like users or amounts; hits are always counted")
+		j.line("    # measures:", "no field looks like users or amounts; hits are always counted")
 	default:
-		line("    # measures: []", "no field looks like users, positions or amounts; hits are always counted")
-	}
-	list := func(fields []*Field) string {
-		if len(fields) == 1 {
-			return fields[0].path()
-		}
-		var all []string
-		for _, field := range fields {
-			all = append(all, field.path())
-		}
-		return "[" + strings.Join(all, ", ") + "]"
-	}
-	optional := func(fields ...*Field) string {
-		for _, field := range fields {
-			if field.Present == f.Events {
-				return ""
-			}
-		}
-		return ", optional: true"
+		j.line("    # measures: []", "no field looks like users, positions or amounts; hits are always counted")
 	}
 	if c.users != nil {
 		remark := ""
 		if len(c.otherCounters) > 0 {
 			remark = "others: " + words(c.otherCounters)
 		}
-		line(fmt.Sprintf("      - {name: users, kind: hll, field: %s%s}", list(c.users), optional(c.users...)), remark)
+		j.line(fmt.Sprintf("      - {name: users, kind: hll, field: %s%s}", firstOf(c.users), j.optional(c.users...)), remark)
 	}
 	if c.lon != nil && c.users == nil {
-		line(fmt.Sprintf("      # - {name: places, kind: geo, member: ID, lon: %s, lat: %s, optional: true}", c.lon.path(), c.lat.path()), "positions: for ID, write the field that says whose they are")
+		j.line(fmt.Sprintf("      # - {name: places, kind: geo, member: ID, lon: %s, lat: %s, optional: true}", c.lon.path(), c.lat.path()), "positions: for ID, write the field that says whose they are")
 	}
 	if c.lon != nil && c.users != nil {
-		line(fmt.Sprintf("      - {name: places, kind: geo, member: %s, lon: %s, lat: %s, optional: true}", list(c.users), c.lon.path(), c.lat.path()), "")
+		j.line(fmt.Sprintf("      - {name: places, kind: geo, member: %s, lon: %s, lat: %s, optional: true}", firstOf(c.users), c.lon.path(), c.lat.path()), "")
 	}
 	for _, field := range c.amounts {
-		line(fmt.Sprintf("      - {name: %s, kind: sum, field: %s, scale: %d%s}", column(field), field.path(), field.Scale, optional(field)), "")
+		j.line(fmt.Sprintf("      - {name: %s, kind: sum, field: %s, scale: %d%s}", j.column(field), field.path(), field.Scale, j.optional(field)), "")
 	}
+}
+
+// column returns a name for the column of a field that no other one has.
+func (j *jobText) column(field *Field) string {
+	name := columnName(field, j.isColumn)
+	for plain, n := name, 2; j.names[name]; n++ {
+		name = plain + "_" + strconv.Itoa(n)
+	}
+	j.names[name] = true
+	return quote(name)
+}
+
+// optional returns the setting of a measure that events may lack: none of the fields is in
+// all of them.
+func (j *jobText) optional(fields ...*Field) string {
+	for _, field := range fields {
+		if field.Present == j.facts.Events {
+			return ""
+		}
+	}
+	return ", optional: true"
+}
+
+// firstOf writes fields of which the first that is there counts.
+func firstOf(fields []*Field) string {
+	if len(fields) == 1 {
+		return fields[0].path()
+	}
+	var all []string
+	for _, field := range fields {
+		all = append(all, field.path())
+	}
+	return "[" + strings.Join(all, ", ") + "]"
+}
+
+// words names fields, for a remark.
+func words(fields []*Field) string {
+	var all []string
+	for _, field := range fields {
+		all = append(all, printable(event.PathText(field.Path)))
+	}
+	return strings.Join(all, ", ")
 }
 
 // one returns what has the fields.
@@ -285,6 +213,16 @@ func (f *Facts) one() string {
 		return "event"
 	}
 	return "record"
+}
+
+// declared returns the fields whose types say that they are times.
+func (f *Facts) declared() (times []*Field) {
+	for _, field := range f.Fields {
+		if field.isTime {
+			times = append(times, field)
+		}
+	}
+	return times
 }
 
 var (
