@@ -99,7 +99,7 @@ func (v *validator) constants(at string, j *Job, t *Test) {
 }
 
 // contradictions warns of tests of one field that no value can pass together: bounds that exclude each
-// other, and exists: false beside a test that a missing field does not pass.
+// other, values that are wanted and refused, and exists: false beside a test that a missing field does not pass.
 func (v *validator) contradictions(at string, t *Test) {
 	never := func(first, second string) {
 		v.warn(at, "no value passes %s and %s: the condition never holds", first, second)
@@ -112,6 +112,21 @@ func (v *validator) contradictions(at string, t *Test) {
 				never(low.key+": "+low.value, high.key+": "+high.value)
 			}
 		}
+	}
+	if order, ok := compareConstants(t.Is, t.IsNot); ok && order == 0 {
+		never("is: "+t.Is, "is_not: "+t.IsNot)
+	}
+	if text, err := strconv.Unquote(t.Is); err == nil {
+		if t.In != nil && !slices.Contains(t.In, text) {
+			never("is: "+t.Is, "in")
+		}
+		if slices.Contains(t.NotIn, text) {
+			never("is: "+t.Is, "not_in")
+		}
+	}
+	passes := func(value string) bool { return !slices.Contains(t.NotIn, value) }
+	if t.In != nil && !slices.ContainsFunc(t.In, passes) {
+		never("in", "not_in")
 	}
 	for _, o := range t.tests() {
 		if t.Exists == "false" && o.key != "exists" && o.key != "is_not" && o.key != "not_in" {
