@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help alerts panels pictures brokers registry run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-questions bench-measures bench-redis bench-sketches bench-formats bench-views bench-resp bench-live bench-stalled bench-latency bench-scale bench-idle bench-members bench-compare bench-profile avx longest hostile
+.PHONY: help alerts promtool panels pictures brokers registry run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-questions bench-measures bench-redis bench-sketches bench-formats bench-views bench-resp bench-live bench-stalled bench-latency bench-scale bench-idle bench-members bench-compare bench-profile avx longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -50,10 +50,9 @@ stack: engine redis build ## run docker-compose.yml for real, on docker or a bar
 # lint. The timeout is the last resort; no test depends on how long it takes.
 test: tools build ## everything a change must pass, real broker, engine and redis-server included
 	go test -count=1 -p 3 -vet=off -timeout 60m $(PKGS)
-	@$(MAKE) --no-print-directory alerts
 
-alerts: ## the tests of the alert rules, a module of its own because it needs Prometheus
-	go -C dashboards/alerts test -count=1 ./...
+alerts: promtool ## the tests of the alert rules, with Prometheus's promtool
+	go test -count=1 ./dashboards -run 'TestHealthy$$|TestAlerts$$|TestSeries$$'
 
 check: ## what one runs at each save: lint, the tests without broker and engine, 1,000 schedules
 	@$(MAKE) --no-print-directory -j2 --output-sync=target lint unit
@@ -70,7 +69,6 @@ flaky: tools build ## the whole suite N times beside two busy loops; fails unles
 
 lint: $(LINT) ## golangci-lint with .golangci.yml
 	$(LINT) run
-	cd dashboards/alerts && $(LINT) run
 
 race: tools ## the tests of the concurrent packages under the race detector
 	CGO_ENABLED=1 go test -race -timeout 25m ./event ./window ./jobs ./ingest ./serve/... ./sinks/memory ./locks/...
@@ -140,7 +138,10 @@ redispy: ## install redis-py once, for the endpoint's test
 browser: ## fetch Chromium and axe-core once, for the tests of the page
 	@internal/browsertest/fetch.sh
 
-tools: engine kafka pyclient redis redispy browser
+promtool: ## fetch Prometheus's promtool once, for the tests of the alert rules
+	@dashboards/promtool.sh >/dev/null
+
+tools: engine kafka pyclient redis redispy browser promtool
 
 panels: ## what draws the dashboard of these pictures: Grafana's front-end libraries, of npm
 	@dashboards/panels/build.sh
