@@ -75,6 +75,12 @@ func TestAuditView(t *testing.T) {
 	expect("a line deleted", "('clicks','"+audit.Unknown.String()+"',0,3,1,0,'',0,64)", "('clicks','"+audit.Hole.String()+"',0,3,2,0,'',64,128)")
 	b.exec(t, "INSERT INTO "+c.name("weir_ledger")+" (job, version, epoch, partition, chunk, first, next, counted) VALUES ('clicks', 1, 0, 0, 2, 128, 151, 0)")
 	expect("a line changed", "('clicks','"+audit.Unbalanced.String()+"',0,0,2,0,'',23,22)")
+
+	// As a session has it in which ClickHouse takes names as MySQL does.
+	all := "SELECT * FROM " + c.name("weir_audit") + " ORDER BY ALL"
+	if plain, other := read(t, c, all), read(t, c, all+" SETTINGS prefer_column_name_to_alias = 1"); !slices.Equal(plain, other) {
+		t.Errorf("with prefer_column_name_to_alias it finds %q, and without %q", other, plain)
+	}
 }
 
 // TestAuditViewOfRemovedRollup: a rollup that is in no configuration any more gets nothing new,

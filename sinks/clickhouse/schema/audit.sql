@@ -14,7 +14,7 @@ AS WITH lines AS
         job, version, epoch, partition, chunk, first,
         toUInt64(max(_l.next)) AS next, toUInt64(max(_l.counted)) AS counted, toUInt64({{.Others}}) AS others,
         toUInt64(max(_l.events)) AS events, toUInt64({{.Events}}) AS each, toUInt64(max(_l.events_counted)) AS events_counted,
-        if(events + each > 0, events_counted, counted) AS hits,
+        toUInt64(if(max(_l.events) + each > 0, max(_l.events_counted), max(_l.counted))) AS hits,
         max(flushed_at) AS flushed, min(_l.began) AS began
     FROM {{.Ledger}} AS _l
     GROUP BY job, version, epoch, partition, chunk, first

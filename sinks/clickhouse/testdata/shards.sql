@@ -1196,7 +1196,7 @@ AS WITH lines AS
         job, version, epoch, partition, chunk, first,
         toUInt64(max(_l.next)) AS next, toUInt64(max(_l.counted)) AS counted, toUInt64(max(_l.`late`) + max(_l.`future`) + max(_l.`malformed`) + max(_l.`duplicate`) + max(_l.`filtered`) + max(_l.`throttled`) + max(_l.`gap`)) AS others,
         toUInt64(max(_l.events)) AS events, toUInt64(max(_l.events_counted) + max(_l.events_late) + max(_l.events_future) + max(_l.events_malformed) + max(_l.events_duplicate) + max(_l.events_filtered) + max(_l.events_throttled)) AS each, toUInt64(max(_l.events_counted)) AS events_counted,
-        if(events + each > 0, events_counted, counted) AS hits,
+        toUInt64(if(max(_l.events) + each > 0, max(_l.events_counted), max(_l.counted))) AS hits,
         max(flushed_at) AS flushed, min(_l.began) AS began
     FROM `weir`.`weir_ledger_all` AS _l
     GROUP BY job, version, epoch, partition, chunk, first
