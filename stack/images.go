@@ -34,13 +34,13 @@ type image struct {
 
 // parts has the paths on this machine of what the stand-ins are made of.
 type parts struct {
-	base    string // a small Debian, as a tar
-	jars    string // Kafka's
-	library string // ClickHouse's
-	proxy   string // the program in front of it
-	goroot  string
-	modules string // as a module proxy
-	built   string // as a build cache
+	base     string // a small Debian, as a tar
+	jars     string // Kafka's
+	library  string // ClickHouse's
+	proxy    string // the program in front of it
+	goroot   string
+	modules  string // as a module proxy
+	compiled string // of the modules and the standard library, as a build cache
 }
 
 // fetch fetches the parts that are missing.
@@ -61,7 +61,7 @@ func (e *engine) fetch(ctx context.Context) (p parts, err error) {
 	if p.modules, err = e.fetchModules(ctx); err != nil {
 		return p, err
 	}
-	if p.built, err = e.fetchCompiled(ctx); err != nil {
+	if p.compiled, err = e.fetchCompiled(ctx); err != nil {
 		return p, err
 	}
 	p.goroot, err = output(ctx, os.Environ(), "go", "env", "GOROOT")
@@ -82,7 +82,7 @@ func (e *engine) buildImages(ctx context.Context) error {
 	for _, i := range []image{
 		{name: "kafka", files: map[string]string{"libs": p.jars, "bin/start.sh": "stack/kafka/start.sh", "bin/kafka-topics.sh": "stack/kafka/kafka-topics.sh"}},
 		{name: "clickhouse", files: map[string]string{"clickhouse": p.proxy, "libchdb.so": p.library}},
-		{name: "go", files: map[string]string{"go": p.goroot, "modules": p.modules, "compiled": p.built, "bin/go": "stack/go/go.sh"}, skip: []string{"go/api", "go/doc", "go/misc", "go/src/cmd", "go/test"}},
+		{name: "go", files: map[string]string{"go": p.goroot, "modules": p.modules, "compiled": p.compiled, "bin/go": "stack/go/go.sh"}, skip: []string{"go/api", "go/doc", "go/misc", "go/src/cmd", "go/test"}},
 	} {
 		if err := e.build(ctx, i); err != nil {
 			return fmt.Errorf("image %s: %w", i.name, err)
