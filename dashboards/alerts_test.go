@@ -173,7 +173,9 @@ func promtool(t *testing.T, tests ...ruleTest) {
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	tool, err := exec.Command("./promtool.sh").Output()
+	find := exec.Command("./promtool.sh")
+	find.Stderr = os.Stderr // says what it fetches, and why it cannot
+	tool, err := find.Output()
 	if err != nil {
 		t.Fatalf("there is no promtool: run `make promtool`, or install it: %v", err)
 	}
@@ -235,7 +237,7 @@ func TestAlerts(t *testing.T) {
 		}
 		test := planted(fmt.Sprintf("%d-%s", i, c.alert), strings.Join(series, "\n"), fires)
 		if c.fires > 0 {
-			lines := strings.Split(c.series, "\n")
+			lines := strings.Split(c.series, "\n") // the last one is the trouble
 			words := object{"summary": c.summary, "runbook": a.Annotations["runbook"]}
 			test.Alerts = []object{{
 				"eval_time": fmt.Sprintf("%dm", c.fires), "alertname": c.alert,

@@ -1,5 +1,5 @@
 // Package dashboards_test checks the Grafana files in this folder by Grafana's
-// rules, without a Grafana. TestDashboards in cmd/weir writes them with -update.
+// rules, without a Grafana, and the alerts with Prometheus's promtool. TestDashboards in cmd/weir writes them with -update.
 package dashboards_test
 
 import (

@@ -60,7 +60,7 @@ func readMeaning(text string) ([]setting, bool) {
 	if !ok {
 		return nil, false
 	}
-	if lines["format"] == nil {
+	if lines["format"] == nil { // Spec.Meaning leaves it out
 		lines["format"] = [][]string{{event.JSON.String(), ""}}
 	}
 	m := &meaningReader{lines: lines, known: map[string]bool{lostKey: true}}
@@ -72,12 +72,12 @@ func readMeaning(text string) ([]setting, bool) {
 	m.one("skew", 1, span)
 	m.one("chunk", 1, first)
 	m.one("max_groups", 1, first)
-	m.list("by", m.show("by", 7, showColumn))
-	m.list("where", append(m.show("condition", 1, first), m.show("where", 1, showIn)...))
+	m.list("by", m.items("by", 7, showColumn))
+	m.list("where", append(m.items("condition", 1, first), m.items("where", 1, showIn)...))
 	m.one("dedupe", 2, showDedupe)
 	m.one("throttle", 5, showThrottle)
 	m.secret("hash_key_file", "hash_key")
-	m.list("columns", m.show("column", 2, showHeader))
+	m.list("columns", m.items("column", 2, showHeader))
 	m.one("framing", 1, first)
 	m.one("key_format", 1, first)
 	m.one("each", 1, showEach)
@@ -178,17 +178,17 @@ func (m *meaningReader) list(key string, items []item) {
 // An item of a list, as people write it, and a text that is equal for equal items.
 type item struct{ shown, fingerprint string }
 
-// show returns an item for each line of a key. Each line has at least so many values.
-func (m *meaningReader) show(name string, least int, show func(v []string) string) (items []item) {
+// items returns one for each line of a key. Each line has at least so many values.
+func (m *meaningReader) items(name string, least int, show func(v []string) string) (all []item) {
 	m.known[name] = true
 	for _, v := range m.lines[name] {
 		if len(v) < least {
 			m.strange = true
 			return nil
 		}
-		items = append(items, item{show(v), fmt.Sprintf("%s %q", name, v)})
+		all = append(all, item{show(v), fmt.Sprintf("%s %q", name, v)})
 	}
-	return items
+	return all
 }
 
 func first(v []string) string { return v[0] }
