@@ -34,7 +34,7 @@ const (
 	rest         = -6 // the further elements of an array, up to its closing bracket
 )
 
-// Bounds of what is remembered: about 20 KB per scanner.
+// Bounds of what is remembered: about 25 KB per scanner.
 const (
 	maxSteps   = 256     // what a uint8 can index
 	maxLiteral = 8 << 10 // bytes of all literals together
@@ -44,10 +44,13 @@ const (
 )
 
 type step struct {
-	lo, hi uint64 // the first and the last eight bytes of the literal
-	mask   uint64 // of lo and hi: all ones, or fewer bytes if it is shorter
-	absent uint64 // tail only: the wanted values this layout does not have
-	from   uint16 // the literal is bytes[from : from+size] of layouts
+	lo, hi uint64   // the first and the last eight bytes of the literal
+	mask   uint64   // of lo and hi: all ones, or fewer bytes if it is shorter
+	absent uint64   // tail only: the wanted values this layout does not have
+	first  [16]byte // of the literal, for stride
+	bits   uint16   // a bit for each byte in first
+	usual  int16    // slot, or tail if stride does not take this step
+	from   uint16   // the literal is bytes[from : from+size] of layouts
 	size   uint16
 	last   uint16 // where in the literal hi is: size-8, or 0 if it is shorter
 	slot   int16  // of the value after the literal
@@ -63,16 +66,25 @@ type mark struct {
 	depth      uint8
 }
 
+// A span is a wanted value that stride has found, doc[from:to].
+type span struct {
+	from, to uint32
+	kind     Kind
+	_        [7]byte
+}
+
 type layouts struct {
-	steps  [maxSteps]step // steps[0] is the root: its next is the first step
-	size   int            // steps in use
-	bytes  []byte         // the literals
+	steps  [maxSteps]step // steps[0] is the root: its next is the first step, and nothing else of it is used
+	spans  [MaxPaths]span
+	size   int    // steps in use
+	bytes  []byte // the literals
 	marks  []mark
 	misses int
 }
 
 func (l *layouts) clear() {
-	l.steps[0].next, l.size = 0, 1
+	l.steps[0] = step{usual: tail}
+	l.size = 1
 	l.bytes = l.bytes[:0]
 	l.misses = 0
 }
@@ -80,13 +92,29 @@ func (l *layouts) clear() {
 // scanKnown scans doc if it has a known layout. If it returns false, nothing
 // is known about doc, and vals hold rubbish.
 //
-// Most of the time per event is spent here. The loops over the plain part of
-// strings and over digits are written out, because a call for each would cost
-// as much as the loop.
+// Most of the time per event is spent here. On amd64, stride takes the usual steps
+// and the loop the others. The loop takes all steps elsewhere. So its loops over the
+// plain part of strings and over digits are written out, because a call for each would
+// cost as much as the loop.
 func (s *Scanner) scanKnown(doc []byte, vals []Value) bool {
 	l := &s.known
 	i, at := 0, l.steps[0].next
 	for at != 0 {
+		if striding && len(doc) > 0 {
+			next, step, found, ended := stride(&l.steps[0], &l.spans[0], &doc[0], len(doc), i, int(at))
+			for ; found != 0; found &= found - 1 {
+				slot := bits.TrailingZeros64(found)
+				of := &l.spans[slot]
+				vals[slot] = Value{of.kind, doc[of.from:of.to]}
+			}
+			if i, at = next, uint8(step); at == 0 {
+				break
+			}
+			if ended {
+				l.absent(at, vals)
+				return true
+			}
+		}
 		st := &l.steps[at]
 		last := i + int(st.last)
 		if last+8 > len(doc) || st.size > 16 {
@@ -116,9 +144,7 @@ func (s *Scanner) scanKnown(doc []byte, vals []Value) bool {
 				at = st.other
 				continue
 			}
-			for m := st.absent; m != 0; m &= m - 1 {
-				vals[bits.TrailingZeros64(m)] = Value{}
-			}
+			l.absent(at, vals)
 			return true
 		}
 		c, k := doc[j], j+1
@@ -184,6 +210,13 @@ func (s *Scanner) knownRest(doc []byte, i int, st *step) int {
 	end := s.rest(i, int(st.depth))
 	s.doc = nil
 	return end
+}
+
+// absent sets the values that the layout which ends with this step does not have.
+func (l *layouts) absent(at uint8, vals []Value) {
+	for m := l.steps[at].absent; m != 0; m &= m - 1 {
+		vals[bits.TrailingZeros64(m)] = Value{}
+	}
 }
 
 // opens reports whether a value that begins with c would be a branch where the
@@ -265,7 +298,11 @@ func (l *layouts) follow(at uint8, lit []byte, slot int16, depth uint8) uint8 {
 	if others >= maxOthers || l.size == maxSteps || len(l.bytes)+len(lit) > maxLiteral {
 		return 0
 	}
-	st := step{from: uint16(len(l.bytes)), size: uint16(len(lit)), slot: slot, depth: depth, mask: ^uint64(0)}
+	st := step{from: uint16(len(l.bytes)), size: uint16(len(lit)), slot: slot, usual: slot, depth: depth, mask: ^uint64(0)}
+	st.bits = uint16(1<<copy(st.first[:], lit) - 1)
+	if slot < tail || len(lit) > len(st.first) {
+		st.usual = tail
+	}
 	l.bytes = append(l.bytes, lit...)
 	var word [8]byte
 	copy(word[:], lit)

@@ -120,30 +120,40 @@ func deepest(doc []byte) (most int) {
 var refPaths = []string{"ts", "user_id", "page", "geo.country", "geo.pos.lat", "a", "ключ", "event_id",
 	"items[1].sku", "items[0].sku", "tags[2]", "grid[1][0]", "either.a", "either[0]"}
 
-// checkScan compares one Scan with the reference.
+// checkScan compares Scan with the reference: of the document as it is, before bytes that
+// would make it longer, before memory that cannot be read, and without stride.
 func checkScan(t *testing.T, s *Scanner, doc []byte, paths []string) {
 	t.Helper()
 	want, ok := refScan(doc, paths)
-	got := make([]Value, len(paths))
-	for i := range got {
-		got[i] = Value{String, []byte("left over")}
-	}
-	err := s.Scan(doc, got)
-	if (err == nil) != ok {
-		t.Fatalf("Scan(%q) = %v, reference accepts: %v", doc, err, ok)
-	}
-	if err != nil {
+	if !ok {
 		want = make([]Value, len(paths))
-		if at := s.ErrOffset(); at < 0 || at > len(doc) {
-			t.Fatalf("Scan(%q): ErrOffset %d of %d bytes", doc, at, len(doc))
+	}
+	check := func(how string, doc []byte) {
+		t.Helper()
+		got := make([]Value, len(paths))
+		for i := range got {
+			got[i] = Value{String, []byte("left over")}
+		}
+		err := s.Scan(doc, got)
+		if (err == nil) != ok {
+			t.Fatalf("Scan(%q) %s = %v, reference accepts: %v", doc, how, err, ok)
+		}
+		if at := s.ErrOffset(); err != nil && (at < 0 || at > len(doc)) {
+			t.Fatalf("Scan(%q) %s: ErrOffset %d of %d bytes", doc, how, at, len(doc))
+		}
+		for i := range want {
+			if got[i].Kind != want[i].Kind || !bytes.Equal(got[i].Bytes, want[i].Bytes) {
+				t.Fatalf("Scan(%q) %s: %s = %v %q, want %v %q", doc, how, paths[i],
+					got[i].Kind, got[i].Bytes, want[i].Kind, want[i].Bytes)
+			}
 		}
 	}
-	for i := range want {
-		if got[i].Kind != want[i].Kind || !bytes.Equal(got[i].Bytes, want[i].Bytes) {
-			t.Fatalf("Scan(%q): %s = %v %q, want %v %q", doc, paths[i],
-				got[i].Kind, got[i].Bytes, want[i].Kind, want[i].Bytes)
-		}
+	check("as it is", doc)
+	for _, behind := range []string{`"`, "1", "}", ","} {
+		check("before "+behind, append(bytes.Clone(doc), strings.Repeat(behind, 32)...)[:len(doc)])
 	}
+	check("at the end of memory", atEndOfMemory(t, doc))
+	withoutStride(func() { check("without stride", doc) })
 }
 
 // checkTwin compares a scanner that has read other documents with a new one:
