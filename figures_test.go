@@ -80,6 +80,9 @@ func TestFigures(t *testing.T) {
 		says("README.md", row(memory), fmt.Sprintf("%.0f MiB", weir[1]))
 		says("README.md", row(memory), fmt.Sprintf("%.0f MiB", naive[1]))
 	}
+	busy := filepath.Join("bench", "results", "pipeline-busy.txt")
+	none, lz4 := find(busy, `^none +ratio ([\d.]+) .*with the engine ([\d.]+) `), find(busy, `^lz4 +ratio ([\d.]+) .*with the engine ([\d.]+) `)
+	says("README.md", row("of weir's own CPU"), fmt.Sprintf("has %.1f, and %.1f with the engine; %.1f and %.1f with lz4", none[0], none[1], lz4[0], lz4[1]))
 	live := filepath.Join("bench", "results", "live.txt")
 	up := find(live, `(?s)keeping up.*?100 a second.*? (\d+\.\d) +[\d.]+ +[\d.]+\nratio ([\d.]+),.*?\(floor ([\d.]+)\)`)
 	says("README.md", row("what live questions cost"), fmt.Sprintf("%.0f questions a second", up[0]))

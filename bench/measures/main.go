@@ -63,6 +63,16 @@ func (v *variant) whole() float64 { return float64(*events) / (v.weir.CPU + v.en
 func main() { bench.Main(run) }
 
 func run(ctx context.Context) error {
+	var known []string
+	for _, a := range added {
+		known = append(known, a.name)
+	}
+	wanted := strings.Split(*kinds, ",")
+	for _, kind := range wanted {
+		if !slices.Contains(known, kind) {
+			return fmt.Errorf("-kinds %s: %q is none of %s", *kinds, kind, strings.Join(known, ", "))
+		}
+	}
 	g, err := ground.New()
 	if err != nil {
 		return err
@@ -74,7 +84,7 @@ func run(ctx context.Context) error {
 	variants := []*variant{{name: "without", measures: usual}}
 	all, names := []string{usual}, []string{}
 	for _, a := range added {
-		if !slices.Contains(strings.Split(*kinds, ","), a.name) {
+		if !slices.Contains(wanted, a.name) {
 			continue
 		}
 		variants = append(variants, &variant{name: "with " + a.name, measures: usual + ", " + a.measure})
