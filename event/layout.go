@@ -44,7 +44,7 @@ const (
 )
 
 type step struct {
-	lo, hi uint64   // the first and the last eight bytes of the literal
+	lo, hi uint64   // the first and the last eight bytes of the literal, for the loop
 	mask   uint64   // of lo and hi: all ones, or fewer bytes if it is shorter
 	absent uint64   // tail only: the wanted values this layout does not have
 	first  [16]byte // of the literal, for stride
@@ -74,7 +74,7 @@ type span struct {
 }
 
 type layouts struct {
-	steps  [maxSteps]step // steps[0] is the root: its next is the first step, and nothing else of it is used
+	steps  [maxSteps]step // steps[0] is the root: its next is the first step, and stride stops at it
 	spans  [MaxPaths]span
 	size   int    // steps in use
 	bytes  []byte // the literals
@@ -101,13 +101,15 @@ func (s *Scanner) scanKnown(doc []byte, vals []Value) bool {
 	i, at := 0, l.steps[0].next
 	for at != 0 {
 		if striding && len(doc) > 0 {
-			next, step, found, ended := stride(&l.steps[0], &l.spans[0], &doc[0], len(doc), i, int(at))
+			var found uint64
+			var ended bool
+			i, at, found, ended = stride(&l.steps[0], &l.spans[0], &doc[0], len(doc), i, at)
 			for ; found != 0; found &= found - 1 {
 				slot := bits.TrailingZeros64(found)
 				of := &l.spans[slot]
 				vals[slot] = Value{of.kind, doc[of.from:of.to]}
 			}
-			if i, at = next, uint8(step); at == 0 {
+			if at == 0 {
 				break
 			}
 			if ended {

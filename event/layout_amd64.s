@@ -3,7 +3,7 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// Rows of sixteen equal bytes.
+// What X1 to X5 hold: sixteen times 2, 0x21, a backslash, the digit 0, and 9.
 DATA rows<>+0(SB)/8, $0x0202020202020202
 DATA rows<>+8(SB)/8, $0x0202020202020202
 DATA rows<>+16(SB)/8, $0x2121212121212121
@@ -40,7 +40,7 @@ GLOBL rows<>(SB), RODATA|NOPTR, $80
 	MOVBLZX field(SI)(AX*1), AX  \
 	SHLL    $6, AX
 
-// func stride(steps *step, spans *span, doc *byte, size, i, at int) (next, step int, found uint64, ended bool)
+// func stride(steps *step, spans *span, doc *byte, size, i int, at uint8) (next int, to uint8, found uint64, ended bool)
 //
 // AX  offset of the step      R8  where its literal begins
 // BX  the document            R11 the greatest index at which 17 bytes can be read
@@ -53,7 +53,7 @@ TEXT ·stride(SB), NOSPLIT, $0-73
 	MOVQ  doc+16(FP), BX
 	MOVQ  size+24(FP), CX
 	MOVQ  i+32(FP), R8
-	MOVQ  at+40(FP), AX
+	MOVBLZX at+40(FP), AX
 	SHLL  $6, AX
 	XORL  R12, R12
 	MOVOU rows<>+0(SB), X1
@@ -216,6 +216,6 @@ stop:
 done:
 	SHRL $6, AX
 	MOVQ R8, next+48(FP)
-	MOVQ AX, step+56(FP)
+	MOVB AX, to+56(FP)
 	MOVQ R12, found+64(FP)
 	RET

@@ -54,9 +54,9 @@ func TestStrideEnds(t *testing.T) {
 		teach(t, s, []string{doc})
 		copy(page[100:], doc)
 		l := &s.known
-		next, step, _, ended := stride(&l.steps[0], &l.spans[0], &page[100], len(doc), 0, int(l.steps[0].next))
+		next, at, _, ended := stride(&l.steps[0], &l.spans[0], &page[100], len(doc), 0, l.steps[0].next)
 		if !ended {
-			t.Errorf("of %s, stride stopped at %q, before step %d", doc, doc[next:], step)
+			t.Errorf("of %s, stride stopped at %q, before step %d", doc, doc[next:], at)
 		}
 	}
 }

@@ -141,8 +141,8 @@ func (e *engine) fetchKafka(ctx context.Context) (string, error) {
 // Go. It removes those of before.
 func (e *engine) keyed(name string) (dir string, exists bool, err error) {
 	key := []byte(runtime.Version())
-	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(name)
+	for _, file := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(file)
 		if err != nil {
 			return "", false, err
 		}
