@@ -15,7 +15,8 @@ type Watermarks struct {
 const idleAfter event.Time = 60_000
 
 // Look returns the event time that every partition of the log has passed; 0 if that is
-// not known. log is what each partition holds now, and since is the time since the last
+// not known. It is at most the sink's time, for clocks of producers may be fast. log is what each
+// partition holds now, and since is the time since the last
 // Look, in ms. A window that ends no later is complete; late events can still be added to
 // it.
 //
@@ -51,5 +52,5 @@ func (w *Watermarks) Look(c *Coverage, log map[int32]event.Span, since event.Tim
 			slowest = at.Watermark
 		}
 	}
-	return slowest
+	return min(slowest, c.Now)
 }

@@ -49,7 +49,7 @@ func TestWatermark(t *testing.T) {
 		var got event.Time
 		const end, step = 1_000_000, 1000
 		for now := event.Time(0); now <= end; now += step {
-			cov := Coverage{Partitions: map[int32]Covered{}}
+			cov := Coverage{Now: 1000, Partitions: map[int32]Covered{}}
 			log := map[int32]event.Span{}
 			for p, part := range c.parts {
 				before := now < end-part.silent
@@ -71,9 +71,14 @@ func TestWatermark(t *testing.T) {
 	}
 	// A ledger may know partitions that the topic no longer has.
 	var w Watermarks
-	cov := Coverage{Partitions: map[int32]Covered{0: {Next: 3, Watermark: 400}, 9: {Next: 3, Watermark: 1}}}
+	cov := Coverage{Now: 1000, Partitions: map[int32]Covered{0: {Next: 3, Watermark: 400}, 9: {Next: 3, Watermark: 1}}}
 	if got := w.Look(&cov, map[int32]event.Span{0: {Next: 3}}, 0); got != 400 {
 		t.Errorf("a partition that the topic no longer has: %d", got)
+	}
+	// A window that has not ended is not complete, whatever the clocks of producers say.
+	cov.Now = 399
+	if got := w.Look(&cov, map[int32]event.Span{0: {Next: 3}}, 0); got != 399 {
+		t.Errorf("a watermark ahead of the sink's clock: %d", got)
 	}
 }
 
@@ -110,7 +115,7 @@ func TestWatermarkByClocks(t *testing.T) {
 		for now := event.Time(0); now < 300_000; now += 10_000 {
 			write(0, now)
 			write(1, now)
-			if got := w.Look(&Coverage{Partitions: ledger}, spans(), 10_000); got != now+500 {
+			if got := w.Look(&Coverage{Now: 1 << 60, Partitions: ledger}, spans(), 10_000); got != now+500 {
 				t.Fatalf("%s, both move, at %d: %d", name, now, got)
 			}
 		}
@@ -120,7 +125,7 @@ func TestWatermarkByClocks(t *testing.T) {
 			if now > 350_000 {
 				want = now + 1000
 			}
-			if got := w.Look(&Coverage{Partitions: ledger}, spans(), 10_000); got != want {
+			if got := w.Look(&Coverage{Now: 1 << 60, Partitions: ledger}, spans(), 10_000); got != want {
 				t.Fatalf("%s, one is silent, at %d: %d, want %d", name, now, got, want)
 			}
 		}
@@ -131,7 +136,7 @@ func TestWatermarkByClocks(t *testing.T) {
 			if now > 460_000 {
 				want = now + 1000
 			}
-			if got := again.Look(&Coverage{Partitions: ledger}, spans(), 10_000); got != want {
+			if got := again.Look(&Coverage{Now: 1 << 60, Partitions: ledger}, spans(), 10_000); got != want {
 				t.Fatalf("%s, one is silent since before the watch began, at %d: %d, want %d", name, now, got, want)
 			}
 		}

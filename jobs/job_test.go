@@ -242,7 +242,7 @@ func (s *mergeSink) Rollup(_ context.Context, _ bool, watermark event.Time) erro
 func (s *mergeSink) Coverage(context.Context) (audit.Coverage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := audit.Coverage{Partitions: map[int32]audit.Covered{}}
+	c := audit.Coverage{Now: event.Time(time.Now().UnixMilli()), Partitions: map[int32]audit.Covered{}}
 	for _, l := range s.all.Lines {
 		k := c.Partitions[l.Partition]
 		k.Next, k.Watermark = max(k.Next, l.Next), max(k.Watermark, l.Watermark)

@@ -217,7 +217,7 @@ func (f *reference) event(rec *record, l *window.Line, doubt, maybe bool, offset
 		}
 	}
 	if outcome == window.Counted {
-		l.Watermark = max(l.Watermark, rec.at)
+		l.Watermark = max(l.Watermark, min(rec.at, rec.time))
 		f.count(rec, l.Slot(), offset, maybe, added)
 	}
 	return outcome
@@ -243,12 +243,12 @@ func (f *reference) remembers(rec *record) window.Outcome {
 	}
 	t := f.spec.Throttle
 	if t != nil && !here {
-		f.limited[0].allows(t, rec.user, rec.at)
+		f.limited[0].allows(t, rec.user, min(rec.at, rec.time))
 	}
 	switch {
 	case here || before:
 		return window.Duplicate
-	case t != nil && !f.limited[1].allows(t, rec.user, rec.at):
+	case t != nil && !f.limited[1].allows(t, rec.user, min(rec.at, rec.time)):
 		return window.Throttled
 	}
 	return window.Counted

@@ -40,7 +40,7 @@ type Line struct {
 	First, Next int64
 	Outcomes    [Outcomes]uint64
 	Events      Events     // of the records; only with Spec.Each
-	Watermark   event.Time // greatest event time counted in the chunk; 0 if none
+	Watermark   event.Time // greatest event time counted in the chunk, each at most that of its record; 0 if none
 	TopicID     [16]byte
 }
 

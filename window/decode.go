@@ -45,6 +45,7 @@ type decoder struct {
 	number  uint64 // of the events that were decoded
 	offset  int64
 	time    event.Time
+	record  event.Time // its record's own time
 	window  event.Time
 	group   []byte // a view into the record or into scratch
 	id      id     // for deduplication
@@ -166,7 +167,7 @@ func (d *decoder) decodeValues(rec *event.Record) (Outcome, string) {
 		return Malformed, d.wrongTime()
 	}
 	d.offset = rec.Offset
-	d.time = t
+	d.time, d.record = t, rec.Time
 	if in := t - d.window; in < 0 || in >= s.Window { // mostly it is the window of the event before
 		d.window = t - t%s.Window
 	}

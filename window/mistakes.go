@@ -2,7 +2,11 @@
 
 package window
 
-import "slices"
+import (
+	"slices"
+
+	"weir/event"
+)
 
 // Planted names the mistake that the core makes, for the negative controls of
 // package sim. Set it only while nothing runs.
@@ -27,6 +31,20 @@ func (pt *partitionState) turn() {
 		for i := range groups.groups {
 			groups.groups[i].cell = 0
 		}
+	}
+}
+
+func (pt *partitionState) clock(d *decoder) event.Time {
+	if planted("clock-limits") {
+		return d.time
+	}
+	return pt.Partition.clock(d)
+}
+
+func (pt *partitionState) pass(d *decoder) {
+	pt.Partition.pass(d)
+	if planted("clock-passed") {
+		pt.watermark = max(pt.watermark, d.time)
 	}
 }
 

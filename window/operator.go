@@ -84,7 +84,7 @@ func (o *Operator) Stop(partition int32) {
 // Progress says how far a partition has been read.
 type Progress struct {
 	Next      int64      // next offset to decide
-	Watermark event.Time // greatest event time counted since Start; 0: none yet
+	Watermark event.Time // greatest event time counted since Start, each at most that of its record; 0: none yet
 	Record    event.Time // Kafka time of the last record decided
 }
 
@@ -236,7 +236,7 @@ func (o *Operator) decide(pt *partitionState, rec *event.Record) Outcome {
 // count counts the event that the decoder has.
 func (o *Operator) count(pt *partitionState) {
 	d := o.decoder
-	pt.watermark = max(pt.watermark, d.time)
+	pt.pass(d)
 	id := pt.groups.id(d.group, groupHash(d.group), o.other)
 	g := &pt.groups.groups[id]
 	c := pt.cell(d.window, g, id)

@@ -175,16 +175,24 @@ func (pt *partitionState) look(d *decoder) Outcome {
 		return Duplicate
 	}
 	if pt.young != nil {
-		pt.young.allow(d.key, d.time)
+		pt.young.allow(d.key, pt.clock(d))
 	}
 	switch {
 	case before:
 		return Duplicate
-	case pt.old != nil && !pt.old.allow(d.key, d.time):
+	case pt.old != nil && !pt.old.allow(d.key, pt.clock(d)):
 		return Throttled
 	}
 	return Counted
 }
+
+// clock returns the time of an event that moves the limiters and the watermark: at most the time
+// of its record. A client chooses the time of an event, so one with a fast clock would otherwise
+// use up the limits of the next minutes, and pass the ends of windows that are still open.
+func (pt *Partition) clock(d *decoder) event.Time { return min(d.time, d.record) }
+
+// pass moves the watermark to a counted event.
+func (pt *Partition) pass(d *decoder) { pt.watermark = max(pt.watermark, pt.clock(d)) }
 
 // cell finds or makes the cell of a window and a group.
 func (pt *Partition) cell(window event.Time, g *group, id uint32) *cell {

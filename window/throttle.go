@@ -12,8 +12,8 @@ import (
 //
 // It is a function of the log: the limiter of a key is asked about its events of one
 // partition in the order of their offsets. Its clock is the greatest event time of the
-// key so far, so that an event that comes late is judged as if it had come with the one
-// before it. The limiter of a chunk's events is as if the log began with the chunk
+// key so far, each at most the time of its record. So an event that comes late is judged as
+// if it had come with the one before it, and a fast clock of one client takes nothing from others. The limiter of a chunk's events is as if the log began with the chunk
 // before. Events that are malformed, late, future, filtered, or repeated within their chunk
 // do not use it up, and a repeat of an event of the chunk before does so only for the chunk
 // that follows: see Partition.look.

@@ -92,6 +92,8 @@ func logOf(r *rand.Rand, n int) []event.Record {
 			ts = now - 4_000_000 // late
 		case 1:
 			ts = now + 700_000 // future
+		case 2, 3:
+			ts = now + 500_000 // of a fast clock
 		}
 		id := i
 		if r.IntN(8) == 0 {
@@ -342,7 +344,7 @@ func pure(t *testing.T, r *rand.Rand, s *Spec, logs map[int32][]event.Record, en
 		for committed < end {
 			// One owner after the other; each dies somewhere.
 			op := newOperator(t, s)
-			plan, err := s.Resume(event.Assignment{Partition: p, Committed: committed, LogEnd: end}, known, Policy{})
+			plan, err := s.Resume(event.Assignment{Partition: p, Committed: committed, LogEnd: end}, ledgerOf(p, known), Policy{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -429,6 +431,7 @@ func TestNaiveTwin(t *testing.T) {
 		seen := map[int64]map[string]bool{}
 		groups := map[int64]map[string]bool{}
 		limiters := map[int64]naiveLimiter{} // by the chunk whose events they judge
+		watermarks := map[int64]event.Time{} // by chunk
 		decoded := 0
 		sc, err := event.NewScanner([]string{"ts", "page", "geo.country", "user", "id", "action", "lon", "lat"})
 		if err != nil {
@@ -478,10 +481,10 @@ func TestNaiveTwin(t *testing.T) {
 			seen[chunk][id] = true
 			limited := false
 			if s.Throttle != nil && !here {
-				user := string(v[3].Bytes)
-				limiters[chunk+1] = limiters[chunk+1].ask(s.Throttle, user, ts, new(bool))
+				user, at := string(v[3].Bytes), min(ts, rec.Time)
+				limiters[chunk+1] = limiters[chunk+1].ask(s.Throttle, user, at, new(bool))
 				if !before {
-					limiters[chunk] = limiters[chunk].ask(s.Throttle, user, ts, &limited)
+					limiters[chunk] = limiters[chunk].ask(s.Throttle, user, at, &limited)
 				}
 			}
 			switch {
@@ -494,6 +497,7 @@ func TestNaiveTwin(t *testing.T) {
 			}
 			outcomes[Counted]++
 			decoded++
+			watermarks[chunk] = max(watermarks[chunk], min(ts, rec.Time))
 			k := key{ts - ts%s.Window, string(v[1].Bytes), "??"}
 			if v[2].Kind == event.String {
 				k.country = string(v[2].Bytes)
@@ -538,6 +542,9 @@ func TestNaiveTwin(t *testing.T) {
 		for _, l := range c.Lines {
 			for f, n := range l.Outcomes {
 				sum[f] += n
+			}
+			if l.Watermark != watermarks[l.Chunk] {
+				t.Fatalf("seed %d, chunk %d: watermark %d, want %d", seed, l.Chunk, l.Watermark, watermarks[l.Chunk])
 			}
 		}
 		limitedBy[seed%4] += outcomes[Throttled]
