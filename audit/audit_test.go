@@ -492,13 +492,25 @@ func TestLogOfNewTopic(t *testing.T) {
 
 	a = read(old0, old1, old2, window.Line{Epoch: 1, Partition: 0, Next: 90, TopicID: now})
 	found, lag = a.Log(log)
-	check(t, "a partition of the new topic is counted", found, []Finding{of(Recreated, 1, 80, 70)})
+	check(t, "a partition of the new topic is counted", found, nil)
 	if lag != 80 {
 		t.Errorf("lag %d, want 80", lag)
 	}
 	if a.Current(0, log[0]) || !a.Current(1, log[0]) {
 		t.Error("the new topic, and it alone, can be read again")
 	}
+
+	again := []event.Assignment{{Partition: 0, LogEnd: 103, TopicID: before}, {Partition: 1, LogEnd: 80, TopicID: before}, {Partition: 2, LogEnd: 31, TopicID: before}}
+	found, lag = a.Log(again)
+	check(t, "the old topic again", found, nil)
+	if lag != 4 || !a.Current(0, again[0]) || a.Current(1, again[0]) {
+		t.Errorf("the old topic again: lag %d, want 4; or it cannot be read again", lag)
+	}
+	if found := a.Beginnings(map[int32]event.Span{0: {First: -5, TopicID: before}, 1: {First: -5, TopicID: now}}); len(found) != 1 || found[0].Partition != 0 {
+		t.Errorf("beginnings: %+v", found)
+	}
+	found, _ = a.Log(again[:2])
+	check(t, "without a partition that it had", found, []Finding{of(Vanished, 2, 30, 0)})
 
 	for i := range log { // a broker that tells no ids
 		log[i].TopicID = [16]byte{}

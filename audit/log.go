@@ -7,28 +7,34 @@ import (
 	"weir/event"
 )
 
-// Log compares the latest epoch of each partition with what the log holds now. It
+// Log compares the epoch of each partition that counts the topic with what the log holds now. It
 // returns the differences, and the lag: the number of records in the log that have no
 // outcome yet, which is no fault.
 //
 // A topic that was deleted and created again has another id. Its offsets say nothing about
-// those of the ledger (Recreated). If some partition of it is counted, in an epoch after that
-// of the topic before, partitions that only that one had are no difference.
+// those of the ledger (Recreated). If some partition of it is counted, its other partitions
+// only wait, and partitions that only another topic had are no difference.
 func (a *Audit) Log(log []event.Assignment) (found []Finding, lag int64) {
-	latest := a.latest()
 	report := func(k Kind, r Reached, expected, isAt int64, o Offsets) {
 		found = append(found, a.ofPartition(k, r, expected, isAt, o))
 	}
 	topic := [16]byte{} // that the log is of
 	for _, p := range log {
 		topic = p.TopicID
+	}
+	latest := a.epochs(topic)
+	counts := len(latest) > 0
+	if !counts {
+		latest = a.epochs([16]byte{}) // of whatever topic
+	}
+	for _, p := range log {
 		at, ok := latest[p.Partition]
 		if !ok {
 			lag += p.LogEnd - p.LogStart
 			continue
 		}
 		switch r := a.reached[at]; {
-		case other(a.topics[at].topicID, topic):
+		case !counts:
 			report(Recreated, r, r.Next, p.LogEnd, Offsets{r.First, r.Next})
 			lag += p.LogEnd - p.LogStart
 		case r.Next > p.LogEnd:
@@ -43,10 +49,8 @@ func (a *Audit) Log(log []event.Assignment) (found []Finding, lag int64) {
 		delete(latest, p.Partition)
 	}
 	for _, p := range slices.Sorted(maps.Keys(latest)) {
-		at := latest[p]
-		if r := a.reached[at]; !other(a.topics[at].topicID, topic) || !a.succeeds(topic) {
-			report(Vanished, r, r.Next, 0, Offsets{r.First, r.Next})
-		}
+		r := a.reached[latest[p]]
+		report(Vanished, r, r.Next, 0, Offsets{r.First, r.Next})
 	}
 	return found, lag
 }
@@ -54,10 +58,9 @@ func (a *Audit) Log(log []event.Assignment) (found []Finding, lag int64) {
 // Beginnings compares where the ledger begins with where the log of each partition does. It is for a process
 // that counts, which notices by itself whatever else Log finds.
 func (a *Audit) Beginnings(log map[int32]event.Span) (found []Finding) {
-	latest := a.latest()
-	for _, p := range slices.Sorted(maps.Keys(latest)) {
-		if span, ok := log[p]; ok {
-			found = append(found, a.beginning(a.reached[latest[p]], span.First)...)
+	for _, p := range slices.Sorted(maps.Keys(log)) {
+		if at, ok := a.epochs(log[p].TopicID)[p]; ok {
+			found = append(found, a.beginning(a.reached[at], log[p].First)...)
 		}
 	}
 	return found
@@ -83,34 +86,18 @@ func (a *Audit) ofPartition(k Kind, r Reached, expected, found int64, o Offsets)
 // Current reports whether the log of a partition, as it is now, is what an epoch counts. If not,
 // nothing of that epoch can be read again.
 func (a *Audit) Current(epoch uint8, log event.Assignment) bool {
-	at, ok := a.latest()[log.Partition]
-	return !ok || a.reached[at].Epoch == epoch && !other(a.topics[at].topicID, log.TopicID)
+	at, ok := a.epochs(log.TopicID)[log.Partition]
+	return ok && a.reached[at].Epoch == epoch
 }
 
-// latest returns the latest epoch of each partition, as an index into reached.
-func (a *Audit) latest() map[int32]int {
+// epochs returns the latest epoch that counts a topic, of each partition that has one, as an index
+// into reached, which is by epoch: see Line. If the id is zero, it is that of no other topic.
+func (a *Audit) epochs(topic [16]byte) map[int32]int {
 	latest := map[int32]int{}
 	for i, r := range a.reached {
-		if old, ok := latest[r.Partition]; !ok || r.Epoch > a.reached[old].Epoch {
+		if !event.OtherTopic(a.topics[i].topicID, topic) {
 			latest[r.Partition] = i
 		}
 	}
 	return latest
 }
-
-// succeeds reports whether a partition counts the topic with an id in an epoch after the one of
-// another topic.
-func (a *Audit) succeeds(topic [16]byte) bool {
-	before := map[int32]bool{}    // the partitions that count another topic in an earlier epoch
-	for i, r := range a.reached { // by epoch: see Line
-		id := a.topics[i].topicID
-		if id == topic && before[r.Partition] {
-			return true
-		}
-		before[r.Partition] = before[r.Partition] || other(id, topic)
-	}
-	return false
-}
-
-// other reports whether two ids are known, and of different topics.
-func other(a, b [16]byte) bool { return a != b && a != [16]byte{} && b != [16]byte{} }

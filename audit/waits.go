@@ -60,7 +60,10 @@ func (before stills) look(partition int32, at Covered, since event.Time) still {
 // moved reports whether there was a flush. It looks at the time of the flush too,
 // because a flush of a chunk that is counted again does not change the position.
 func moved(was, is Covered) bool {
-	return was.Epoch != is.Epoch || was.Next != is.Next || was.Flushed != is.Flushed
+	if was.Epoch != is.Epoch || was.Next != is.Next || was.Flushed != is.Flushed {
+		return true
+	}
+	return was.Earlier != nil && is.Earlier != nil && moved(*was.Earlier, *is.Earlier)
 }
 
 // Moved reports whether there was a flush of any partition since an earlier look.

@@ -19,4 +19,10 @@ type Span struct {
 	// End is where the log ends for a read_uncommitted reader: beyond Next while a
 	// transaction is open there.
 	End int64
+
+	TopicID [16]byte // as in Assignment
 }
+
+// OtherTopic reports whether two ids, as far as they are known, are of different topics.
+// Brokers before Kafka 2.8 tell no ids; then both are zero.
+func OtherTopic(a, b [16]byte) bool { return a != b && a != [16]byte{} && b != [16]byte{} }

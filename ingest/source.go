@@ -137,7 +137,7 @@ func (s *Source) Spans(ctx context.Context) (map[int32]event.Span, error) {
 		}
 		spans = make(map[int32]event.Span, len(ends))
 		for p, end := range ends {
-			spans[p] = event.Span{First: starts[p], Next: stable[p], End: end}
+			spans[p] = event.Span{First: starts[p], Next: stable[p], End: end, TopicID: t.id}
 		}
 		return nil
 	})

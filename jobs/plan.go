@@ -23,9 +23,10 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 	}
 	var plans []window.Plan
 	for _, a := range gen.Partitions() {
-		var k *window.Known
-		if v, ok := known[a.Partition]; ok {
-			k = &v
+		latest, has := known[a.Partition] // of whatever topic
+		k := latest.Of(a.TopicID)
+		if !has {
+			k = nil
 		}
 		if k != nil && k.Next > a.LogEnd {
 			// The previous owner may have flushed after the generation read the log's
@@ -38,9 +39,7 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 			}
 			a.LogEnd = max(a.LogEnd, spans[a.Partition].Next)
 		}
-		policy := j.cfg.Policy
-		policy.Succeeds = window.Succeeds(known, a.TopicID)
-		p, err := j.cfg.Spec.Resume(a, k, policy)
+		p, err := j.cfg.Spec.Resume(a, known, j.cfg.Policy)
 		if err != nil {
 			return nil, err
 		}
@@ -48,15 +47,15 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 		case p.Lost < p.Start:
 			j.cfg.Log.Warn("Kafka deleted records before they were read; the ledger has the gap; let the topic keep records for longer (retention.ms)",
 				"partition", p.Partition, "from", p.Lost, "to", p.Start)
-		case k == nil && a.Committed > a.LogStart:
+		case !has && a.Committed > a.LogStart:
 			j.cfg.Log.Warn("the consumer group has a committed offset, but the ledger has no line of the partition, as after tables were dropped or restored; counting everything that is still in the log",
 				"partition", p.Partition, "committed", a.Committed, "from", p.Start)
 		}
-		if k == nil && len(known) > 0 && p.Start > 0 {
+		if !has && len(known) > 0 && p.Start > 0 {
 			j.cfg.Log.Warn("the job has counted other partitions and nothing of this one, whose log does not begin at 0: if the partition was added since the job first ran, its first records were deleted before they were counted",
 				"partition", p.Partition, "from", 0, "to", p.Start)
 		}
-		if k != nil && p.Epoch == k.Epoch && p.TopicID == k.TopicID && k.First > a.LogStart && p.Start > a.LogStart {
+		if k != nil && p.Epoch == k.Epoch && k.First > a.LogStart && p.Start > a.LogStart {
 			// A log only loses records where it begins, so the ledger had lines of these offsets.
 			j.cfg.Log.Warn("the log holds offsets below the first one in the ledger: lines of it are gone, perhaps with the rows; how to count these records again, see weir verify",
 				"partition", p.Partition, "from", a.LogStart, "to", k.First)
@@ -65,9 +64,9 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 			j.cfg.Log.Warn("the log was truncated, and a new epoch counts what is left of it a second time; to count it once, raise the job's version instead",
 				"partition", p.Partition, "epoch", p.Epoch, "from", p.Start, "to", a.LogEnd, "twice_at_most", p.Twice)
 		}
-		if policy.NewEpoch && k != nil && p.Epoch > k.Epoch && p.TopicID != k.TopicID {
+		if has && k == nil {
 			j.cfg.Log.Warn("the topic was deleted and created again, and a new epoch counts it beside what was counted of the old one; run without --new-epoch from now on, which would count the next such topic in the same way",
-				"partition", p.Partition, "epoch", p.Epoch, "from", p.Start, "counted_of_old", k.Next)
+				"partition", p.Partition, "epoch", p.Epoch, "from", p.Start, "counted_of_old", latest.Next)
 		}
 		if p.Cut < p.Lost {
 			j.cfg.Log.Warn("Kafka deleted the beginning of the open chunk after it was counted; the chunk is read again without it, and windows with events from both sides of the cut keep the greater count of the two readings: see weir verify",

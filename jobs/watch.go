@@ -132,14 +132,15 @@ func duration(ms event.Time) time.Duration    { return time.Duration(ms) * time.
 func milliseconds(d time.Duration) event.Time { return event.Time(d.Milliseconds()) }
 
 // look reads the ledger, then the log. In this order, a partition whose log
-// ends where the ledger's coverage does has no further records. The coverage is
-// nil if the ledger did not answer.
+// ends where the ledger's coverage does has no further records. The coverage is that of the
+// log's topic, or nil if the ledger did not answer.
 func look(ctx context.Context, log Log, ledger Ledger) (map[int32]event.Span, *audit.Coverage, error) {
 	c, err := ledger.Coverage(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	spans, err := log.Spans(ctx)
+	c.Of(spans)
 	return spans, &c, err
 }
 

@@ -37,8 +37,10 @@ const (
 	Gaps        // offsets without records: compacted
 	Compact     // records that some have read are compacted away
 	Aborted     // transactions: open, aborted, their markers
-	Recreate    // the topic is deleted and created again
+	Recreate    // the topic is deleted and created again, perhaps with more partitions
+	FailBack    // a topic of before is read again, as after a fail-over to another cluster
 
+	FastClock // the clock of one user is fast, by less than the job allows
 	Disorder  // records that are late, or from the future
 	Malformed // records that are not events
 	Repeats   // ids that come again
@@ -52,8 +54,8 @@ var faults = [Faults]string{
 	Kill: "kill", Stop: "stop", Zombie: "zombie", Rolling: "rolling", Memory: "memory",
 	Refuse: "refuse", LoseAnswer: "lose-answer", Partial: "partial", LandLate: "late-landing", Slow: "slow", Down: "down", LoseRounds: "lose-rounds",
 	Rebalance: "rebalance", LoseCommit: "lose-commit", MoveCommit: "move-commit", Expire: "expire", Coordinator: "coordinator",
-	Grow: "grow", Retention: "retention", Gaps: "gaps", Compact: "compact", Aborted: "aborted", Recreate: "recreate",
-	Disorder: "disorder", Malformed: "malformed", Repeats: "repeats", Dedupe: "dedupe", Cap: "cap", Where: "where",
+	Grow: "grow", Retention: "retention", Gaps: "gaps", Compact: "compact", Aborted: "aborted", Recreate: "recreate", FailBack: "fail-back",
+	FastClock: "fast-clock", Disorder: "disorder", Malformed: "malformed", Repeats: "repeats", Dedupe: "dedupe", Cap: "cap", Where: "where",
 }
 
 func (f Fault) String() string { return faults[f] }

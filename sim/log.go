@@ -14,8 +14,10 @@ import (
 
 // A topic is one incarnation of the simulated topic.
 type topic struct {
-	id    [16]byte
-	parts []*partition
+	id        [16]byte
+	parts     []*partition
+	allowed   int     // step from which the operator allows weir to count it
+	committed []int64 // the group's offsets when the topic was left for another one
 }
 
 // A partition is its log: offset o is records[o].
@@ -198,6 +200,10 @@ func (w *producer) record(p *partition) record {
 	case w.bulky && r.IntN(3) == 0, w.mix.strikes(r, Malformed, 8):
 		rec.form = broken
 	}
+	if w.mix.on.Has(FastClock) && rec.user == fastUser && rec.at > w.now-w.spec.Lateness {
+		w.mix.count[FastClock]++
+		rec.at = w.now + w.spec.Skew/2
+	}
 	rec.unwanted = w.spec.Where != nil && r.IntN(4) == 0
 	rec.id = w.nextID
 	w.nextID++
@@ -234,6 +240,9 @@ func (w *producer) record(p *partition) record {
 	}
 	return rec
 }
+
+// fastUser is the user whose clock is fast.
+const fastUser = 3
 
 // placed reports whether the record has a position. A position can be missing
 // in two ways.

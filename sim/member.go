@@ -167,12 +167,18 @@ func (m *member) begin() {
 		}
 		r.ops = append(r.ops, op)
 	}
+	ledger := s.sink.knowledge()
 	for _, a := range m.owned {
 		known := s.sink.known(a.Partition)
-		if known != nil && m.topic == s.topic && known.Next > a.LogEnd {
+		if of := known.Of(m.topic.id); of != nil && m.topic == s.topic && of.Next > a.LogEnd {
 			a.LogEnd = s.topic.parts[a.Partition].end() // read again after the ledger
 		}
-		plan, err := m.spec.Resume(a, known, window.Policy{SkipLost: true, NewEpoch: true})
+		plan, err := m.spec.Resume(a, s.mistake.sees(ledger, a.Partition), window.Policy{SkipLost: true, NewEpoch: s.allowed(m.topic)})
+		if errors.Is(err, window.ErrRecreated) && !s.allowed(m.topic) { // the process ends, and is started again
+			m.exit()
+			m.back = s.step + 1 + s.r.IntN(session)
+			return
+		}
 		if err != nil {
 			s.fail("resume: %v", err)
 			return

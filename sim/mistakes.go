@@ -32,6 +32,8 @@ const (
 	EpochKept    // a recreated topic is counted under the old epoch
 	GapUnwritten // expired records are not in the ledger
 	NewFromEnd   // a partition never read before is read from its end
+	PartAlone    // a process decides about a topic by one partition's lines in the ledger
+	EpochLatest  // the latest epoch is taken for the one that counts the topic
 	SlotShared   // the slot does not name the partition
 	WhereLost    // a process does not know the conditions of a measure
 	TopsMerged   // top lists of a slot are added up, where the later one replaces the earlier
@@ -59,6 +61,8 @@ const (
 	SumsReset    // sums begin anew after each flush
 	BucketsReset // counts of buckets begin anew after each flush
 	LimitsReset  // limiters begin anew after a flush
+	ClockPassed  // the watermark follows the clocks of clients
+	ClockLimits  // limiters follow the clocks of clients
 	Mistakes     // the number of mistakes, with None
 )
 
@@ -75,6 +79,8 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	EpochKept:       {"epoch-kept", "epoch not raised for a recreated topic"},
 	GapUnwritten:    {"gap-unwritten", "expired records skipped silently"},
 	NewFromEnd:      {"new-from-end", "new partitions read from their end"},
+	PartAlone:       {"part-alone", "a topic decided about by each partition alone"},
+	EpochLatest:     {"epoch-latest", "the latest epoch taken for the topic's"},
 	SlotShared:      {"slot-shared", "slots of two partitions are one"},
 	WhereLost:       {"where-lost", "a process without the conditions of a measure"},
 	TopsMerged:      {"tops-merged", "top lists of a slot added up, not replaced"},
@@ -97,6 +103,8 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	IDsReset:        {"ids-reset", "window: exact ids begin anew after a flush"},
 	CountsReset:     {"counts-reset", "window: counts begin anew after a flush"},
 	LimitsReset:     {"limits-reset", "window: limiters begin anew after a flush"},
+	ClockPassed:     {"clock-passed", "window: a watermark by the clocks of clients"},
+	ClockLimits:     {"clock-limits", "window: limiters by the clocks of clients"},
 	SumsReset:       {"sums-reset", "window: sums begin anew after a flush"},
 	BucketsReset:    {"buckets-reset", "window: a bucket sent as what is new since the last flush"},
 }
@@ -150,6 +158,18 @@ func (m Mistake) plan(p *window.Plan, a event.Assignment, known *window.Known) {
 	case m == NewFromEnd && known == nil:
 		p.Warm, p.Start, p.Durable, p.Lost = a.LogEnd, a.LogEnd, a.LogEnd, a.LogEnd
 	}
+}
+
+// sees returns the part of the ledger by which a process decides about a partition.
+func (m Mistake) sees(ledger map[int32]window.Known, partition int32) map[int32]window.Known {
+	if m != PartAlone {
+		return ledger
+	}
+	alone := map[int32]window.Known{}
+	if k, ok := ledger[partition]; ok {
+		alone[partition] = k
+	}
+	return alone
 }
 
 // spec changes the job that a process counts for.

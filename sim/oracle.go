@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"weir/audit"
+	"weir/event"
 	"weir/window"
 )
 
@@ -225,6 +226,40 @@ func (s *schedule) audit(f *reference) {
 		s.fail("audit: %v: %+v", found.Kind, found)
 	}
 	s.judgeCuts(f, a.Notes)
+	s.judgeLog(a)
+}
+
+// judgeLog asks what a running process, weir verify and a view ask about the topic that is read: how
+// far it is counted, what is wrong with its log, and which windows are complete.
+func (s *schedule) judgeLog(a *audit.Audit) {
+	covered := audit.Coverage{Now: 1 << 60} // a sink's clock bounds nothing here: records alone do
+	for key, lines := range s.sink.ledger {
+		c := audit.Covered{Epoch: key.epoch}
+		for _, l := range lines {
+			c.TopicID, c.Next, c.Watermark = l.TopicID, max(c.Next, l.Next), max(c.Watermark, l.Watermark)
+		}
+		covered.Add(key.partition, c)
+	}
+	log, spans := []event.Assignment{}, map[int32]event.Span{}
+	for n, p := range s.topic.parts {
+		log = append(log, event.Assignment{Partition: int32(n), LogStart: p.start, LogEnd: p.end(), TopicID: s.topic.id})
+		spans[int32(n)] = event.Span{First: p.start, Next: p.end(), End: p.end(), TopicID: s.topic.id}
+	}
+	if s.mistake != EpochLatest {
+		covered.Of(spans)
+	}
+	for p := range spans {
+		if n := covered.Waiting(p, spans[p]); n > 0 {
+			s.fail("partition %d: %d records seem to wait, and all are counted", p, n)
+		}
+	}
+	if at := new(audit.Watermarks).Look(&covered, spans, 0); at > s.producer.now {
+		s.fail("windows are complete to %d, it is %d", at, s.producer.now)
+	}
+	found, lag := a.Log(log)
+	if len(found) > 0 || lag > 0 {
+		s.fail("the log does not fit the ledger: %d records are not counted, %+v", lag, found)
+	}
 }
 
 // judgeCuts checks chunks whose beginning retention deleted while they were open.

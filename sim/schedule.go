@@ -352,6 +352,7 @@ func (s *schedule) heal() {
 	s.mix.on &= Set(0).With(Memory)
 	s.sink.down, s.sink.up, s.group.down = false, 0, 0
 	s.batch = 256 // the rest is read in larger batches
+	s.topic.allowed = 0
 	for _, p := range s.topic.parts {
 		s.producer.endTransaction(p)
 	}
@@ -457,9 +458,15 @@ func (s *schedule) unfinished(again bool) string {
 	return ""
 }
 
+// allowed reports whether the operator has decided that a topic is to be counted.
+func (s *schedule) allowed(t *topic) bool { return s.step >= t.allowed }
+
 // reading notes which topic is counted under an epoch. Two topics under one
 // epoch would share slots.
 func (s *schedule) reading(r *run, partition int32) {
+	if !s.allowed(r.topic) {
+		s.fail("partition %d: a topic is counted that was not allowed", partition)
+	}
 	key := partitionEpoch{r.epochs[partition], partition}
 	s.epochs = max(s.epochs, int(key.epoch))
 	switch old := s.counted[key]; old {

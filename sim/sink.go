@@ -383,6 +383,15 @@ func (k *sink) known(partition int32) *window.Known {
 	return known
 }
 
+// knowledge returns the ledger's state of all partitions.
+func (k *sink) knowledge() map[int32]window.Known {
+	all := map[int32]window.Known{}
+	for key := range k.ledger {
+		all[key.partition] = *k.known(key.partition)
+	}
+	return all
+}
+
 // knows reports whether the ledger has a line of a topic's partition.
 func (k *sink) knows(partition int32, t *topic) bool {
 	for known := k.known(partition); known != nil; known = known.Earlier {

@@ -73,8 +73,11 @@ func (s *schedule) strike() {
 	if m.on.Has(Compact) && r.IntN(20*m.every[Compact]) == 0 {
 		s.compact(r.IntN(len(s.topic.parts)), r)
 	}
-	if m.on.Has(Recreate) && r.IntN(40*m.every[Recreate]) == 0 {
+	if m.on.Has(Recreate) && r.IntN(40*m.every[Recreate]) == 0 && len(s.past) < 6 {
 		s.recreate(r)
+	}
+	if m.on.Has(FailBack) && r.IntN(20*m.every[FailBack]) == 0 && len(s.past) > 0 {
+		s.failBack(r)
 	}
 }
 
@@ -140,39 +143,63 @@ func (s *schedule) compact(n int, r *rand.Rand) {
 	}
 }
 
-// recreate deletes the topic and creates it again. It does not do so while a
-// process is entering partitions of the old topic into the ledger, or will do so
-// because the ledger may be beyond the end of the log that it read:
-// docs/simulation.md says what is not covered. A process with partitions that the
-// ledger knows continues, and does not notice.
+// recreate deletes the topic and creates it again, perhaps with more partitions. The operator
+// allows weir to count it, at once or later.
 func (s *schedule) recreate(r *rand.Rand) {
-	if len(s.past) >= 6 {
+	if !s.leave() {
 		return
-	}
-	for _, m := range s.members {
-		if m.alive && (m.phase == assigned || m.phase == holding && m.run.phase == flow.Claiming) && slices.ContainsFunc(m.owned, func(a event.Assignment) bool {
-			return !s.sink.knows(a.Partition, m.topic) || m.phase == assigned && a.LogEnd < m.topic.parts[a.Partition].end()
-		}) {
-			return
-		}
-	}
-	for _, i := range s.network.sent {
-		if slices.ContainsFunc(i.lines, func(l window.Line) bool { return l.First == l.Next }) {
-			return
-		}
 	}
 	s.mix.count[Recreate]++
 	s.tracef("the topic is deleted and created again")
-	for n, p := range s.topic.parts {
-		next := s.reach(n)
-		p.taint(next/s.spec.Chunk, p.end()/s.spec.Chunk)
-	}
 	s.past = append(s.past, s.topic)
-	s.topic = newTopic(len(s.past), len(s.topic.parts))
+	s.topic = newTopic(len(s.past), min(len(s.topic.parts)+r.IntN(3), 6))
+	if r.IntN(2) == 0 && len(s.sink.ledger) > 0 { // a job that has counted nothing takes any topic
+		s.topic.allowed = s.step + r.IntN(100)
+	}
 	for p := range s.group.committed {
 		if r.IntN(2) == 0 {
 			s.group.committed[p] = -1
 		}
 	}
 	s.group.rebalance()
+}
+
+// failBack makes a topic of before the one that is read: its log is as it was left, and so are the
+// offsets of its group.
+func (s *schedule) failBack(r *rand.Rand) {
+	if !s.leave() {
+		return
+	}
+	s.mix.count[FailBack]++
+	s.tracef("a topic of before is read again")
+	n := r.IntN(len(s.past))
+	s.topic, s.past[n] = s.past[n], s.topic
+	s.group.committed = slices.Clone(s.topic.committed)
+	s.group.rebalance()
+}
+
+// leave prepares for another topic. It reports false while a
+// process is entering partitions of the present topic into the ledger, or will do so
+// because the ledger may be beyond the end of the log that it read:
+// docs/simulation.md says what is not covered. A process with partitions that the
+// ledger knows continues, and does not notice.
+func (s *schedule) leave() bool {
+	for _, m := range s.members {
+		if m.alive && (m.phase == assigned || m.phase == holding && m.run.phase == flow.Claiming) && slices.ContainsFunc(m.owned, func(a event.Assignment) bool {
+			return !s.sink.knows(a.Partition, m.topic) || m.phase == assigned && a.LogEnd < m.topic.parts[a.Partition].end()
+		}) {
+			return false
+		}
+	}
+	for _, i := range s.network.sent {
+		if slices.ContainsFunc(i.lines, func(l window.Line) bool { return l.First == l.Next }) {
+			return false
+		}
+	}
+	for n, p := range s.topic.parts {
+		next := s.reach(n)
+		p.taint(next/s.spec.Chunk, p.end()/s.spec.Chunk)
+	}
+	s.topic.committed = slices.Clone(s.group.committed)
+	return true
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"weir/event"
 )
@@ -64,33 +65,41 @@ func (k *Known) With(e Known) *Known {
 	return &l
 }
 
-// of returns the entry of the latest epoch that counts the topic with an id, or nil.
-func (k *Known) of(topicID [16]byte) *Known {
-	for k != nil && k.TopicID != topicID {
+// Of returns the entry of the latest epoch that counts the topic with an id, or nil.
+func (k *Known) Of(topicID [16]byte) *Known {
+	for k != nil && event.OtherTopic(k.TopicID, topicID) {
 		k = k.Earlier
 	}
 	return k
 }
 
-// Succeeds reports whether the ledger counts the topic with an id, in some partition, in an epoch
-// after that of another topic. So the decision for the new topic is made, and holds for each
-// partition of it: also for one that was added since, and that the old topic had.
-func Succeeds(ledger map[int32]Known, topicID [16]byte) bool {
+// openEpoch returns the epoch in which a partition begins that the ledger does not have of its
+// topic, and the id of another topic if the ledger counts only others. The first partition of a
+// topic takes an epoch after all others, and the rest of the topic follows it. So the choice is
+// made once for the topic, and a process that reads the ledger later makes the same one.
+func openEpoch(ledger map[int32]Known, a event.Assignment) (epoch int, other *[16]byte) {
+	first, last := -1, -1 // epochs of this topic, of any
 	for _, k := range ledger {
-		for e := &k; e.Earlier != nil; e = e.Earlier {
-			if was := e.Earlier.TopicID; e.TopicID == topicID && was != topicID && was != [16]byte{} {
-				return true
+		last, other = max(last, int(k.Epoch)), &k.TopicID
+		for e := k.Of(a.TopicID); e != nil; e = e.Earlier.Of(a.TopicID) {
+			if first < 0 || int(e.Epoch) < first {
+				first = int(e.Epoch)
 			}
 		}
 	}
-	return false
+	if first < 0 {
+		return last + 1, other
+	}
+	if k, ok := ledger[a.Partition]; ok { // which counts other topics
+		first = max(first, int(k.Epoch)+1)
+	}
+	return first, nil
 }
 
 // A Policy is what the job's configuration says about losses.
 type Policy struct {
 	SkipLost bool // if retention has deleted the position: record the gap and go on
 	NewEpoch bool // if the topic was recreated: count it under a new epoch
-	Succeeds bool // the same, if the topic is known to succeed the one before: see Succeeds
 }
 
 // A Plan says from where to read a partition, and which offsets to count.
@@ -135,14 +144,15 @@ var (
 	ErrPartition = errors.New("partition number above 65535")
 )
 
-// Resume decides from where a partition is read. known is nil if the ledger has
-// no line of the partition.
+// Resume decides from where a partition is read, by what the ledger says of all partitions.
 //
+// The ledger counts the topic, or none yet, or the policy allows a new epoch: that is decided for
+// the topic, so a partition that the ledger does not have is no reason to begin.
 // The position is the lower of the committed offset and the end of what the
 // ledger says is durable. Reading starts at the beginning of the chunk that
 // contains the position. What was counted before is counted again to the same
 // numbers, and merging equal numbers changes nothing.
-func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) {
+func (s *Spec) Resume(a event.Assignment, ledger map[int32]Known, p Policy) (Plan, error) {
 	plan := Plan{Partition: a.Partition, TopicID: a.TopicID, Committed: a.Committed}
 	fail := func(err error, format string, args ...any) (Plan, error) {
 		return Plan{}, fmt.Errorf("job %s, partition %d: %w: "+format, append([]any{s.Job, a.Partition, err}, args...)...)
@@ -151,31 +161,30 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 		return fail(ErrPartition, "%d", a.Partition)
 	}
 	position := a.Committed
-	plan.Opens = known == nil
-	latest := known
-	raise := func() error { // to the next epoch, which is not in use
-		plan.Epoch, plan.Opens, position = latest.Epoch+1, true, a.LogStart
-		if plan.Epoch == 0 {
+	open := func(epoch int) error { // which is not in use
+		plan.Epoch, plan.Opens, position = uint8(epoch), true, a.LogStart
+		if epoch > math.MaxUint8 {
 			return ErrEpochs
 		}
 		return nil
 	}
-	if mine := known.of(a.TopicID); mine != nil && a.TopicID != [16]byte{} {
-		// Usually this is the latest epoch. If not, either the topic was recreated and
-		// this process still sees the old one, where it will find nothing to read; or
-		// another process did so and has written to the ledger since.
-		known = mine
+	latest, ok := ledger[a.Partition]
+	known := &latest
+	if !ok {
+		known = nil
 	}
+	// Usually this is the latest epoch. If not, a topic of before is read again, or another process has
+	// counted a new one since, of which this process does not know yet.
+	known = known.Of(a.TopicID)
 	switch {
 	case known == nil:
+		epoch, other := openEpoch(ledger, a)
+		if other != nil && !p.NewEpoch {
+			return fail(ErrRecreated, "topic id %x, in the ledger %x", a.TopicID, *other)
+		}
 		// If the group has a position nevertheless, the tables were dropped or
 		// restored. What is still in the log is counted again.
-		position = a.LogStart
-	case known.TopicID != a.TopicID && known.TopicID != [16]byte{} && a.TopicID != [16]byte{}:
-		if !p.NewEpoch && !p.Succeeds {
-			return fail(ErrRecreated, "topic id %x, in the ledger %x", a.TopicID, known.TopicID)
-		}
-		if err := raise(); err != nil {
+		if err := open(epoch); err != nil {
 			return fail(err, "epoch 255 is in the ledger")
 		}
 	default:
@@ -189,7 +198,7 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 				return fail(ErrBeyondEnd, "position %d, log ends at %d; of the %d records that are left, up to %d were counted before, which a new epoch counts a second time",
 					known.Next, a.LogEnd, a.LogEnd-a.LogStart, twice)
 			}
-			if err := raise(); err != nil {
+			if err := open(int(latest.Epoch) + 1); err != nil {
 				return fail(err, "epoch 255 is in the ledger")
 			}
 			plan.Twice = twice

@@ -7,38 +7,61 @@ import (
 	"weir/event"
 )
 
-// TestSucceeds: once a partition of a recreated topic is counted after the one before, each other
-// partition of it is counted without a new decision. Before, a partition that only the new
-// topic has decides nothing.
-func TestSucceeds(t *testing.T) {
+// ledgerOf returns a ledger that knows one partition, or none.
+func ledgerOf(partition int32, known *Known) map[int32]Known {
+	if known == nil {
+		return nil
+	}
+	return map[int32]Known{partition: *known}
+}
+
+// TestTopicIsDecidedOnce: a topic that the ledger does not count is refused in each of its partitions,
+// also in those that the ledger does not have, until a new epoch is allowed. That epoch is the same in
+// all partitions, and holds for later ones. A topic of before goes on in its own epoch.
+func TestTopicIsDecidedOnce(t *testing.T) {
 	before, now := [16]byte{1}, [16]byte{2}
 	old := Known{TopicID: before, Next: 70}
+	renewed := *old.With(Known{Epoch: 1, TopicID: now, Next: 5})
 	s := &Spec{Job: "clicks", Chunk: 64}
-	a := event.Assignment{Partition: 1, Committed: -1, LogEnd: 100, TopicID: now}
 	for _, c := range []struct {
-		name   string
-		ledger map[int32]Known
-		want   bool
+		name      string
+		ledger    map[int32]Known
+		topic     [16]byte
+		partition int32
+		allowed   bool
+		epoch     int // -1: refused
+		opens     bool
 	}{
-		{"no partition", map[int32]Known{0: old, 1: old}, false},
-		{"a partition that is new", map[int32]Known{0: old, 1: old, 2: {TopicID: now, Next: 5}}, false},
-		{"a partition after a truncation", map[int32]Known{0: *old.With(Known{Epoch: 1, TopicID: before}), 1: old}, false},
-		{"a partition after the old one", map[int32]Known{0: *old.With(Known{Epoch: 1, TopicID: now}), 1: old}, true},
+		{"an empty ledger", nil, now, 1, false, 0, true},
+		{"a partition of the topic before", map[int32]Known{0: old, 1: old}, now, 1, false, -1, false},
+		{"a partition that the ledger does not have", map[int32]Known{0: old, 1: old}, now, 2, false, -1, false},
+		{"the same, allowed", map[int32]Known{0: old, 1: old}, now, 2, true, 1, true},
+		{"a partition of the topic before, allowed", map[int32]Known{0: old, 1: old}, now, 1, true, 1, true},
+		{"after a later epoch of another partition", map[int32]Known{0: *old.With(Known{Epoch: 3, TopicID: before}), 1: old}, now, 1, true, 4, true},
+		{"a partition beside one that is counted", map[int32]Known{0: renewed, 1: old}, now, 1, false, 1, true},
+		{"a new partition beside one that is counted", map[int32]Known{0: renewed, 1: old}, now, 2, false, 1, true},
+		{"a new partition after a truncation of another", map[int32]Known{0: *old.With(Known{Epoch: 1, TopicID: before})}, before, 1, false, 0, true},
+		{"the topic of before again", map[int32]Known{0: renewed, 1: old}, before, 0, false, 0, false},
+		{"and a partition that only the other had", map[int32]Known{0: old, 2: {Epoch: 1, TopicID: now}}, before, 2, false, 2, true},
+		{"a broker that tells no ids", map[int32]Known{0: {Next: 7}}, [16]byte{}, 1, false, 0, true},
+		{"a broker that tells ids at last", map[int32]Known{0: {Next: 7}}, now, 0, false, 0, false},
+		{"and a partition that is new then", map[int32]Known{0: {Next: 7}}, now, 1, false, 0, true},
 	} {
-		succeeds := Succeeds(c.ledger, now)
-		k := c.ledger[1]
-		plan, err := s.Resume(a, &k, Policy{Succeeds: succeeds})
+		a := event.Assignment{Partition: c.partition, Committed: -1, LogEnd: 100, TopicID: c.topic}
+		plan, err := s.Resume(a, c.ledger, Policy{NewEpoch: c.allowed})
 		switch {
-		case succeeds != c.want:
-			t.Errorf("%s: %v", c.name, succeeds)
-		case succeeds && (err != nil || plan.Epoch != 1 || plan.Start != 0 || !plan.Opens):
-			t.Errorf("%s: %+v, %v", c.name, plan, err)
-		case !succeeds && !errors.Is(err, ErrRecreated):
-			t.Errorf("%s: %v", c.name, err)
+		case c.epoch < 0:
+			if !errors.Is(err, ErrRecreated) {
+				t.Errorf("%s: %+v, %v, want ErrRecreated", c.name, plan, err)
+			}
+		case err != nil || int(plan.Epoch) != c.epoch || plan.Opens != c.opens:
+			t.Errorf("%s: %+v, %v, want epoch %d, opens %v", c.name, plan, err, c.epoch, c.opens)
 		}
 	}
-	truncated := event.Assignment{Partition: 1, LogEnd: 10, TopicID: before}
-	if _, err := s.Resume(truncated, &old, Policy{Succeeds: true}); !errors.Is(err, ErrBeyondEnd) {
+	if _, err := s.Resume(event.Assignment{Partition: 1, LogEnd: 10, TopicID: before}, map[int32]Known{1: old}, Policy{}); !errors.Is(err, ErrBeyondEnd) {
 		t.Errorf("a truncated log: %v", err)
+	}
+	if _, err := s.Resume(event.Assignment{Partition: 1, LogEnd: 10, TopicID: now}, map[int32]Known{0: *old.With(Known{Epoch: 255, TopicID: before})}, Policy{NewEpoch: true}); !errors.Is(err, ErrEpochs) {
+		t.Errorf("the last epoch: %v", err)
 	}
 }

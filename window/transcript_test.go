@@ -106,7 +106,7 @@ func startTranscript(t *testing.T) func(line string) string {
 					t.Fatalf("resume %s?", w)
 				}
 			}
-			plan, err := spec.Resume(a, known, policy)
+			plan, err := spec.Resume(a, ledgerOf(0, known), policy)
 			if err != nil {
 				return "error: " + err.Error()
 			}

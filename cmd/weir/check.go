@@ -395,12 +395,7 @@ func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, si
 	policy := window.Policy{SkipLost: cfg.Kafka.OnDataLoss == "skip"}
 	begin := len(k.findings)
 	for _, a := range gen.Partitions() {
-		var of *window.Known
-		if v, ok := known[a.Partition]; ok {
-			of = &v
-		}
-		policy.Succeeds = window.Succeeds(known, a.TopicID)
-		p, err := s.Resume(a, of, policy)
+		p, err := s.Resume(a, known, policy)
 		if err != nil {
 			_, hint := classify(err)
 			k.result("ledger", subject, "", fmt.Errorf("weir run stops: %w; %s", err, hint), exitFailed)

@@ -32,6 +32,7 @@ func waitingForSchemas(ctx context.Context, cfg *config.Config, j *config.Job, s
 	if err != nil {
 		return 0, ""
 	}
+	covered.Of(logs)
 	spans, from := map[int32]event.Span{}, map[int32]int64{}
 	for _, p := range partitions {
 		if at := max(logs[p].First, covered.Partitions[p].Next); at < logs[p].Next {

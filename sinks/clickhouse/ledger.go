@@ -75,7 +75,6 @@ type coverageRequest struct {
 func (c *Client) readCoverage(ctx context.Context, all []*coverageRequest) error {
 	skews := map[event.Time][]*coverageRequest{}
 	for _, r := range all {
-		r.covered.Partitions = map[int32]audit.Covered{}
 		skews[r.job.Spec.Skew] = append(skews[r.job.Spec.Skew], r)
 	}
 	for skew, some := range skews {
@@ -84,25 +83,26 @@ func (c *Client) readCoverage(ctx context.Context, all []*coverageRequest) error
 		// statement in half the time of one with a subquery.
 		sql := fmt.Sprintf("SELECT job, version, partition, epoch, toInt64(max(next)), toInt64(toUnixTimestamp(max(flushed_at))),"+
 			" toInt64(toUnixTimestamp64Milli(maxIf(watermark, watermark <= now64(3) + toIntervalMillisecond(%[1]d)))), toUInt8(max(watermark) > now64(3) + toIntervalMillisecond(%[1]d)),"+
-			" toInt64(toUnixTimestamp64Milli(now64(3))) FROM %[2]s WHERE %[3]s GROUP BY job, version, partition, epoch%[4]s",
+			" toInt64(toUnixTimestamp64Milli(now64(3))), hex(max(topic_id)) FROM %[2]s WHERE %[3]s GROUP BY job, version, partition, epoch%[4]s",
 			skew, c.name(LedgerTable), whereAny(some, func(r *coverageRequest) *Job { return r.job }), byKey)
 		err := c.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
-			var job string
+			var job, id string
 			var version uint32
 			var partition uint16
 			var epoch, ahead uint8
 			var next, flushed, watermark int64
-			if err := scan(&job, &version, &partition, &epoch, &next, &flushed, &watermark, &ahead, (*int64)(&now)); err != nil {
+			if err := scan(&job, &version, &partition, &epoch, &next, &flushed, &watermark, &ahead, (*int64)(&now), &id); err != nil {
 				return err
 			}
+			topic, err := topicID(id)
 			for _, r := range some {
-				if old, ok := r.covered.Partitions[int32(partition)]; r.job.is(job, version) && (!ok || old.Epoch < epoch) {
-					r.covered.Partitions[int32(partition)] = audit.Covered{
-						Epoch: epoch, Next: next, Flushed: event.Time(flushed) * 1000, Watermark: event.Time(watermark), Ahead: ahead == 1,
-					}
+				if r.job.is(job, version) {
+					r.covered.Add(int32(partition), audit.Covered{
+						Epoch: epoch, TopicID: topic, Next: next, Flushed: event.Time(flushed) * 1000, Watermark: event.Time(watermark), Ahead: ahead == 1,
+					})
 				}
 			}
-			return nil
+			return err
 		})
 		if err == nil && now == 0 { // the ledger has none of them
 			var at time.Time

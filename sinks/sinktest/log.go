@@ -170,7 +170,7 @@ func (l *Log) Pieces(spec *window.Spec, seed uint64) ([]*window.Changes, error) 
 		}
 		next := [partitions]int64{}
 		for p := range int32(partitions) {
-			plan, err := spec.Resume(event.Assignment{Partition: p, Committed: taken[p], LogEnd: offsets, TopicID: topicID}, &window.Known{TopicID: topicID, Next: taken[p]}, window.Policy{})
+			plan, err := spec.Resume(event.Assignment{Partition: p, Committed: taken[p], LogEnd: offsets, TopicID: topicID}, map[int32]window.Known{p: {TopicID: topicID, Next: taken[p]}}, window.Policy{})
 			if err != nil {
 				return nil, err
 			}

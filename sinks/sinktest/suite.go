@@ -154,14 +154,10 @@ func restart(t *testing.T, b Backend) {
 			t.Fatal(err)
 		}
 		for p := range int32(partitions) {
-			var k *window.Known
-			if at, ok := known[p]; ok {
-				if at.Next != next[p] || at.TopicID != topicID {
-					t.Fatalf("round %d, partition %d: the ledger says %+v, durable is %d", round, p, at, next[p])
-				}
-				k = &at
+			if at, ok := known[p]; ok && (at.Next != next[p] || at.TopicID != topicID) {
+				t.Fatalf("round %d, partition %d: the ledger says %+v, durable is %d", round, p, at, next[p])
 			}
-			plan, err := spec.Resume(event.Assignment{Partition: p, Committed: next[p], LogEnd: offsets, TopicID: topicID}, k, window.Policy{})
+			plan, err := spec.Resume(event.Assignment{Partition: p, Committed: next[p], LogEnd: offsets, TopicID: topicID}, known, window.Policy{})
 			if err != nil {
 				t.Fatal(err)
 			}
