@@ -6,6 +6,9 @@ import "weir/event"
 type Coverage struct {
 	Now        event.Time // of the sink's clock
 	Partitions map[int32]Covered
+
+	Restarted bool // a server of the sink was started again since this process read the ledger, and may have lost what it acknowledged
+	Lags      bool // the answer may be of a replica that lags: that a position is lower says nothing
 }
 
 // Covered is the coverage of one partition in an epoch: in its latest one, or in that of the topic

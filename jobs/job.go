@@ -140,6 +140,8 @@ type Job struct {
 	// The operations that are retried, for reports of outages.
 	reads, opens, flushes, rollups, commits *outage.Source
 
+	back atomic.Pointer[map[int32]int64] // where to begin at the latest, after the sink lost something: see watch.goBack
+
 	unread error // UntilEnd: what was not read, and why; only Run uses it
 
 	// writing is held during a write. A run that has no time left does not wait

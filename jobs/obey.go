@@ -130,6 +130,10 @@ func (r *run) settle(answer error) error {
 		status.flushed(took, nil, answer)
 		r.flow.Answered(r.now(), flow.Fatal)
 		return r.refuse(answer)
+	case gone(answer):
+		status.flushed(took, nil, answer)
+		r.flow.Answered(r.now(), flow.Unknown)
+		return answer
 	default:
 		status.flushed(took, nil, answer)
 		tries.Failed(answer)

@@ -23,6 +23,11 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 	}
 	var plans []window.Plan
 	for _, a := range gen.Partitions() {
+		if back := j.back.Load(); back != nil {
+			if at, ok := (*back)[a.Partition]; ok && (a.Committed < 0 || at < a.Committed) {
+				a.Committed = at
+			}
+		}
 		latest, has := known[a.Partition] // of whatever topic
 		k := latest.Of(a.TopicID)
 		if !has {
@@ -75,6 +80,7 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 		j.cfg.Log.Info("partition assigned", "partition", p.Partition, "from", p.Start, "replays", p.Replays, "end", a.LogEnd)
 		plans = append(plans, p)
 	}
+	j.back.Store(nil)
 	return plans, nil
 }
 

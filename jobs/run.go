@@ -172,6 +172,10 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 	case done:
 		within = r.job.cfg.Stop
 	}
+	if gone(err) {
+		log.Warn("ClickHouse may have lost what it had acknowledged; the open chunks are read again, and nothing is counted twice", "error", err)
+		within, err = 0, nil // a flush would hide what is missing
+	}
 	if lost := new(outOfRange); errors.As(err, lost) {
 		// A new generation decides, by on_data_loss, where to continue.
 		log.Warn("the log no longer has the next offset to read; kafka.on_data_loss decides what happens now", "error", err)
@@ -258,15 +262,16 @@ func (r *run) drain(ctx context.Context, within time.Duration, cause error) erro
 			return cause
 		case flow.GaveUp:
 			r.cancel()
-			r.job.cfg.Log.Warn("the last flush was not answered in time; its records will be read again", "after", within)
-			if ctx.Err() != nil {
-				return errors.Join(cause, ErrUnflushed)
+			if within > 0 {
+				r.job.cfg.Log.Warn("the last flush was not answered in time; its records will be read again", "after", within)
 			}
-			return cause // the next owner of the partitions reads the chunk again
+			return r.gaveUp(ctx, cause)
 		}
 		select {
 		case answer := <-r.answer:
 			switch err := r.settle(answer); {
+			case gone(err):
+				return r.gaveUp(ctx, cause)
 			case err == nil:
 			case errors.Is(cause, err): // the sink had refused a flush before, which ended the run
 				return cause
@@ -278,4 +283,13 @@ func (r *run) drain(ctx context.Context, within time.Duration, cause error) erro
 		case <-r.wake.C:
 		}
 	}
+}
+
+// gaveUp returns the error of a drain that left changes unwritten: the next owner of the partitions
+// reads the chunk again.
+func (r *run) gaveUp(ctx context.Context, cause error) error {
+	if ctx.Err() != nil {
+		return errors.Join(cause, ErrUnflushed)
+	}
+	return cause
 }

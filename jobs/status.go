@@ -113,6 +113,8 @@ type board struct {
 type partitionBoard struct {
 	next, durable, end, logStart, highWater, watermark, record atomic.Int64
 
+	epoch uint8    // under which it is counted…
+	topic [16]byte // …and its topic
 	since time.Time
 	waits atomic.Pointer[event.SchemaName] // for this schema; nil: for none
 }
@@ -163,7 +165,7 @@ func (b *board) joining() {
 func (b *board) assign(plans []window.Plan, as []event.Assignment) {
 	ps := make(map[int32]*partitionBoard, len(plans))
 	for i, p := range plans {
-		s := &partitionBoard{since: time.Now()}
+		s := &partitionBoard{epoch: p.Epoch, topic: p.TopicID, since: time.Now()}
 		s.next.Store(p.Start)
 		s.durable.Store(p.Durable)
 		s.end.Store(as[i].LogEnd)
@@ -175,6 +177,17 @@ func (b *board) assign(plans []window.Plan, as []event.Assignment) {
 	defer b.mu.Unlock()
 	b.partitions = ps
 	b.s.Generations++
+}
+
+// acknowledged returns up to where the sink has acknowledged each partition.
+func (b *board) acknowledged() map[int32]int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	next := make(map[int32]int64, len(b.partitions))
+	for p, s := range b.partitions {
+		next[p] = s.durable.Load()
+	}
+	return next
 }
 
 func (b *board) partition(p int32) *partitionBoard {

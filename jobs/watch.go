@@ -271,6 +271,7 @@ func (w *watch) stop() {
 func (w *watch) look(whole context.Context) (rest bool) {
 	ctx, cancel := context.WithTimeout(whole, lookTimeout)
 	defer cancel()
+	acknowledged := w.job.status.acknowledged()
 	spans, c, err := look(ctx, w.job.cfg.Source, w.job.cfg.Sink)
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return false // the job ends
@@ -282,6 +283,9 @@ func (w *watch) look(whole context.Context) (rest bool) {
 	} else {
 		w.ledger.Worked()
 		w.job.status.sinkAnswered(nil)
+		if why := w.missing(acknowledged, c, spans); why != nil {
+			w.goBack(why)
+		}
 		if rest = maps.Equal(c.Partitions, w.covered) && maps.Equal(spans, w.spans); !rest {
 			w.spans = spans
 		}

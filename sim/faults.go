@@ -26,6 +26,7 @@ const (
 	Slow       // an insert is answered many steps later
 	Down       // the sink refuses everything for a long time
 	LoseRounds // the table of rounds is emptied by hand
+	Restore    // the sink goes back to what it held before: it forgets what it acknowledged
 
 	Rebalance   // partitions change hands without a reason
 	LoseCommit  // a commit is lost, or its answer is
@@ -52,7 +53,7 @@ const (
 
 var faults = [Faults]string{
 	Kill: "kill", Stop: "stop", Zombie: "zombie", Rolling: "rolling", Memory: "memory",
-	Refuse: "refuse", LoseAnswer: "lose-answer", Partial: "partial", LandLate: "late-landing", Slow: "slow", Down: "down", LoseRounds: "lose-rounds",
+	Refuse: "refuse", LoseAnswer: "lose-answer", Partial: "partial", LandLate: "late-landing", Slow: "slow", Down: "down", LoseRounds: "lose-rounds", Restore: "restore",
 	Rebalance: "rebalance", LoseCommit: "lose-commit", MoveCommit: "move-commit", Expire: "expire", Coordinator: "coordinator",
 	Grow: "grow", Retention: "retention", Gaps: "gaps", Compact: "compact", Aborted: "aborted", Recreate: "recreate", FailBack: "fail-back",
 	FastClock: "fast-clock", Disorder: "disorder", Malformed: "malformed", Repeats: "repeats", Dedupe: "dedupe", Cap: "cap", Where: "where",

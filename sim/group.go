@@ -99,7 +99,7 @@ func (g *group) commit(m *member, of *run, positions []window.Position) error {
 		return errTimeout // and not applied
 	}
 	for _, p := range positions {
-		if of.topic == s.topic && !s.sink.durable(of.epochs[p.Partition], p.Partition, p.Offset) {
+		if of.topic == s.topic && of.restarts == s.sink.restarts && !s.sink.durable(of.epochs[p.Partition], p.Partition, p.Offset) {
 			s.fail("partition %d committed at %d, which is not durable", p.Partition, p.Offset)
 		}
 		if of.topic == s.topic {

@@ -53,6 +53,8 @@ type run struct {
 	write       *write            // in flight
 	part        part              // the state of the next fetch
 
+	restarts int // of the sink, when the ledger was read
+
 	cheat *cheat // the memory of a planted mistake
 }
 
@@ -144,6 +146,8 @@ func (r *run) turn() {
 		r.commit()
 	case stale:
 		r.leave(2 + s.r.IntN(session))
+	case s.sink.restarts > 0 && !s.sink.down && s.r.IntN(6) == 0 && r.forgotten():
+		r.giveUp()
 	case due && (r.phase != flow.Reading || s.r.IntN(2) == 0): // a timer fires when it can
 		r.obey()
 	case r.phase == flow.Reading:
@@ -168,6 +172,7 @@ func (m *member) begin() {
 		r.ops = append(r.ops, op)
 	}
 	ledger := s.sink.knowledge()
+	r.restarts = s.sink.restarts
 	for _, a := range m.owned {
 		known := s.sink.known(a.Partition)
 		if of := known.Of(m.topic.id); of != nil && m.topic == s.topic && of.Next > a.LogEnd {
@@ -215,6 +220,10 @@ func (r *run) obey() {
 		}
 		if rd.Commit != nil {
 			r.uncommitted = rd.Commit
+		}
+		if rd.Write != nil && r.forgotten() {
+			r.giveUp()
+			return
 		}
 		if rd.Write != nil {
 			r.write = s.encode(r, rd.Write)
@@ -345,6 +354,9 @@ func (r *run) answered(err error) {
 	switch {
 	case err != nil:
 		r.answer(flow.Unknown)
+	case r.forgotten():
+		r.giveUp()
+		return
 	case !there:
 		return // the insert is sent again
 	case r.write.next(r.m.s, r):
@@ -370,6 +382,23 @@ func (r *run) commit() {
 	r.uncommitted = nil
 	r.flow.Committed(r.m.s.now(), err == nil)
 	r.obey()
+}
+
+// forgotten reports whether the sink may have forgotten what it acknowledged to the run.
+func (r *run) forgotten() bool {
+	return r.restarts != r.m.s.sink.restarts && r.m.s.mistake != Unforgotten
+}
+
+// giveUp ends the generation without a flush: the process reads the open chunks again.
+func (r *run) giveUp() {
+	s := r.m.s
+	s.network.orphan(r)
+	r.write, r.uncommitted = nil, nil
+	r.flow.Answered(s.now(), flow.Unknown)
+	r.flow.Leave(s.now(), 0)
+	if r.obey(); r.m.run == r { // it was leaving already
+		r.m.release()
+	}
 }
 
 // leave begins the last flush of the generation.

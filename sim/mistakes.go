@@ -44,6 +44,8 @@ const (
 	TailForgotten  // rows that a rollup leaves in the live tail do not hold back what it notes
 	MadeTrusted    // a process trusts what it remembers of its rollups after the rounds fell
 
+	Unforgotten // a process goes on after the sink has forgotten what it acknowledged
+
 	CommitFirst     // the offset is committed before the insert is answered
 	DropFailed      // changes whose insert failed are not sent again
 	ErrorsIgnored   // an error is taken for a success
@@ -89,6 +91,7 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	NotedFirst:      {"noted-first", "a rollup notes that it is done before it writes"},
 	TailForgotten:   {"tail-forgotten", "rows left in the live tail hold nothing back"},
 	MadeTrusted:     {"made-trusted", "rollups remembered after the rounds fell"},
+	Unforgotten:     {"unforgotten", "counting goes on after the sink went back"},
 	CommitFirst:     {"commit-first", "flow: commit before the insert is answered"},
 	DropFailed:      {"drop-failed", "flow: changes dropped when their insert fails"},
 	ErrorsIgnored:   {"errors-ignored", "flow: an error counts as a success"},

@@ -333,6 +333,9 @@ func (s *schedule) held(r *run) {
 // drained checks a process that has drained: everything that it read must be
 // durable.
 func (s *schedule) drained(r *run) {
+	if r.restarts != s.sink.restarts {
+		return // what it wrote is forgotten, and the next owner reads it again
+	}
 	for i, p := range r.plans {
 		next := r.next[i]
 		if next > max(p.Start, p.Durable) && !s.sink.durable(p.Epoch, p.Partition, next) {
@@ -439,6 +442,9 @@ func (s *schedule) unfinished(again bool) string {
 	for _, m := range s.members {
 		if m.phase != holding || m.run.phase != flow.Reading || !m.run.flow.Idle() {
 			return "a process is not done"
+		}
+		if m.run.forgotten() {
+			return "a process has not seen that the sink was started again"
 		}
 	}
 	for n, p := range s.topic.parts {

@@ -30,6 +30,9 @@ type sink struct {
 
 	rolled rollups
 
+	restarts int // how often it went back
+	backup   *backup
+
 	tokens map[uint64]bool // for a planted mistake only
 }
 
@@ -349,6 +352,9 @@ func (r *storedRow) merge(h hit, m Mistake) uint64 {
 func (k *sink) enter(l *window.Line) {
 	k.s.epochs = max(k.s.epochs, int(l.Epoch))
 	key := partitionEpoch{l.Epoch, l.Partition}
+	if l.First == l.Next {
+		k.backup = nil // that an epoch is in use is not forgotten: docs/simulation.md says why
+	}
 	lines := k.ledger[key]
 	n, found := slices.BinarySearchFunc(lines, l, func(a window.Line, b *window.Line) int {
 		return cmp.Or(cmp.Compare(a.Chunk, b.Chunk), cmp.Compare(a.First, b.First))

@@ -53,6 +53,14 @@ func (s *schedule) strike() {
 	if m.on.Has(LoseRounds) && r.IntN(3*m.every[LoseRounds]) == 0 {
 		s.loseRounds()
 	}
+	if m.on.Has(Restore) {
+		switch {
+		case s.sink.backup == nil || r.IntN(30) == 0:
+			s.sink.backup = s.sink.save()
+		case r.IntN(25*m.every[Restore]) == 0:
+			s.restore(s.sink.backup)
+		}
+	}
 	if s.step >= s.group.down && m.on.Has(Coordinator) && r.IntN(20*m.every[Coordinator]) == 0 {
 		s.group.down = s.step + r.IntN(30)
 	}

@@ -78,6 +78,8 @@ type Client struct {
 	rounds   joint[*roundRequest]
 	lines    joint[linesRequest]
 	coverage joint[*coverageRequest]
+
+	uptimes uptimes
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

@@ -127,6 +127,8 @@ func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, water
 		return err
 	}
 	read, _ := s.rounds.last()
+	starts := s.client.uptimes.count()
+	read.Falls += starts // what was made may be gone
 	m.made.Trust(read, at.done)
 	m.complete = max(m.complete, at.complete) // another process may have made it
 	from, sweep := s.sweep(i, now, at.opened)
@@ -144,6 +146,9 @@ func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, water
 	done, err := rounds.Advance(s.statements(ctx, d), at.opened, c)
 	if err != nil {
 		return err
+	}
+	if s.client.uptimes.count() != starts {
+		return errRestarted
 	}
 	if done > at.done || passes {
 		if err := s.note(ctx, "note the rollup", d, 0, done, watermark); err != nil {

@@ -50,13 +50,15 @@ type roundRequest struct {
 
 // readRounds reads the current rounds of some jobs. A job that has none yet has 0.
 func (c *Client) readRounds(ctx context.Context, all []*roundRequest) error {
-	sql := fmt.Sprintf("SELECT job, version, greatest(max(opened), max(done)) FROM %s WHERE %s GROUP BY job, version%s",
+	asked := time.Now()
+	sql := fmt.Sprintf("SELECT job, version, greatest(max(opened), max(done)), "+uptimeColumns+" FROM %s WHERE %s GROUP BY job, version%s",
 		c.name("weir_rollups"), whereAny(all, func(r *roundRequest) *Job { return r.job }), byKey)
 	return c.query(ctx, "read the current round", sql, func(scan func(...any) error) error {
-		var job string
-		var version uint32
+		var job, server string
+		var version, up uint32
 		var opened uint64
-		err := scan(&job, &version, &opened)
+		err := scan(&job, &version, &opened, &up, &server)
+		c.uptimes.hear(c.shards[0].shard, server, up, asked)
 		for _, r := range all {
 			if r.job.is(job, version) {
 				r.opened = opened

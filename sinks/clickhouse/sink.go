@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"weir/rounds"
@@ -23,6 +24,8 @@ type Sink struct {
 	merge int           // rows that a statement of a rollup reads
 
 	rounds current
+
+	starts atomic.Int64 // of the client's uptimes, when the ledger was read
 
 	// A write holds noting from its stamp to its acknowledgement, and a rollup while it notes a
 	// round: so a process does not overtake its own writes, and writes no row twice for that.
@@ -131,6 +134,14 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 			return err
 		}
 	}
+	if c.Table.Len() == 0 && len(c.Lines) > 0 { // no question has told yet whether the server was started again
+		if _, err := s.round(ctx, nil); err != nil {
+			return err
+		}
+	}
+	if err := s.restarted(); err != nil {
+		return err
+	}
 	err := send(ctx, s, s.dead, c.Dead, func(d *window.DeadLetter) { s.dead.addDead(&s.layout.Job, d) })
 	if err != nil {
 		return err
@@ -140,6 +151,14 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	}
 	// The statement may outlive this write, and read its lines.
 	return s.client.lines.do(ctx, lines, linesRequest{&s.layout.Job, slices.Clone(c.Lines)})
+}
+
+// restarted returns an error if a server was started again since the ledger was read.
+func (s *Sink) restarted() error {
+	if int64(s.client.uptimes.count()) != s.starts.Load() {
+		return errRestarted
+	}
+	return nil
 }
 
 // writeState writes n rows of a table to a shard: those that rows has the numbers of, or the

@@ -1,0 +1,78 @@
+package clickhouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// uptimes notices that a server was started again. A server acknowledges rows before they are on its
+// disk: one that lost power, or whose disk went back to an earlier state, may lack what it acknowledged
+// last. Nothing but its uptime tells of that.
+type uptimes struct {
+	mu     sync.Mutex
+	heard  map[string]uptime // by shard and server: several may answer at one address
+	starts int               // how many servers were started again
+}
+
+// An uptime is what a server said, and when the answer was there.
+type uptime struct {
+	up time.Duration
+	at time.Time
+}
+
+// uptimeSlack is how much less than expected an uptime may be: it is in whole seconds, and clocks
+// differ a little. A server that is back at once is noticed too, if it ran for longer than that.
+const uptimeSlack = 2 * time.Second
+
+// uptimeColumns are the columns of a question whose answer is heard.
+const uptimeColumns = "uptime(), toString(serverUUID())"
+
+// hear notes the uptime of a server of a shard, in an answer to a question of a time.
+func (u *uptimes) hear(shard int, id string, seconds uint32, asked time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	id = fmt.Sprint(shard, " ", id)
+	up := time.Duration(seconds) * time.Second
+	if last, ok := u.heard[id]; ok && up < last.up+asked.Sub(last.at)-uptimeSlack {
+		u.starts++
+	}
+	if u.heard == nil {
+		u.heard = map[string]uptime{}
+	}
+	u.heard[id] = uptime{up, time.Now()}
+}
+
+// count returns how many servers were started again so far.
+func (u *uptimes) count() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.starts
+}
+
+// errRestarted is the error of changes that follow others which may be gone.
+var errRestarted error = restarted{errors.New("clickhouse: a server was started again, and may have lost what it acknowledged")}
+
+type restarted struct{ error }
+
+// Lost says to package jobs that changes which were acknowledged may be gone.
+func (restarted) Lost() bool { return true }
+
+// hearShards asks the shards that have no ledger, which nothing else asks for their uptime. Flushes report
+// a shard that does not answer.
+func (c *Client) hearShards(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = c.shards[1:].each(ctx, func(ctx context.Context, r *replicas) error {
+		asked := time.Now()
+		return r.query(ctx, "ask for the uptime", "SELECT "+uptimeColumns, func(scan func(...any) error) error {
+			var up uint32
+			var id string
+			err := scan(&up, &id)
+			c.uptimes.hear(r.shard, id, up, asked)
+			return err
+		})
+	})
+}
