@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -192,6 +195,41 @@ func (p *process) answersAlone(c *cli) {
 		}
 		return nil
 	})
+}
+
+// ClickHouse loses what it acknowledged in its last seconds, as after a power loss, or when its disk goes back
+// to a snapshot: weir notices, reads its open chunks again, and each measure is that of the events.
+func TestEngineGoesBack(t *testing.T) {
+	parallel(t)
+	s, engine := ownEngine(t, house.broker.get(t).Addrs())
+	s.clicks()
+	p := s.weir("run", "--flush.interval=100ms")
+	truth := s.produced("clicks", 5_000, "--seed", "1")
+	s.caughtUp("clicks")
+	kept := filepath.Join(t.TempDir(), "disk")
+	copied := func(from, to string) {
+		t.Helper()
+		if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	engine.signal(syscall.SIGSTOP) // so that the copy is of one moment
+	copied(engine.dir, kept)
+	engine.signal(syscall.SIGCONT)
+	truth = union(truth, s.produced("clicks", 20_000, "--seed", "2"))
+	s.caughtUp("clicks")
+	engine.kill()
+	if err := os.RemoveAll(engine.dir); err != nil {
+		t.Fatal(err)
+	}
+	copied(kept, engine.dir)
+	engine.run(t)
+	truth = union(truth, s.produced("clicks", 5_000, "--seed", "3"))
+	p.says("may have lost what it had acknowledged")
+	s.caughtUp("clicks")
+	p.signal(syscall.SIGTERM)
+	p.exits(0)
+	s.sameClicks(truth)
 }
 
 // ClickHouse is away when weir is stopped: weir ends within the configured time,
