@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/twmb/franz-go/pkg/kerr"
+	"log/slog"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"weir/internal/await"
+	"weir/internal/local"
 )
 
 // asked repeats a request to the broker until it succeeds: a broker that has just
@@ -130,6 +132,50 @@ func TestTopicRecreated(t *testing.T) {
 	s.untilEnd()
 	s.untilEnd("--new-epoch")
 	s.sameClicks(both)
+	s.audited()
+}
+
+// A fail-over to another cluster and back: its topic has more partitions, so that some members have only
+// partitions that the ledger does not know. None of them counts anything without --new-epoch. Back on the
+// first cluster, weir knows how far its own topic is counted.
+func TestFailOverAndBack(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.create("clicks", 2)
+	s.clicks()
+	first := s.produced("clicks", 2_000, "--seed", "1")
+	s.untilEnd()
+
+	broker, err := local.StartBroker(t.Context(), local.BrokerConfig{Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = broker.Close() })
+	other := stageOn(t, []string{broker.Addr()}, s.url, s.db)
+	other.create("clicks", 6)
+	other.clicks()
+	second := other.produced("clicks", 6_000, "--seed", "2")
+	members := []*process{other.weir("run"), other.weir("run"), other.weir("run"), other.weir("run", "--kafka.member=2/3")}
+	for _, p := range members {
+		p.exits(1).says(`^error: .*deleted and created again`)
+	}
+	s.sameClicks(first)
+	other.untilEnd("--new-epoch")
+	s.sameClicks(union(first, second))
+	newest := s.number("SELECT toUnixTimestamp64Milli(max(watermark)) FROM weir_ledger WHERE epoch = 1")
+
+	p := s.weir("run")
+	third := s.produced("clicks", 1_000, "--seed", "3")
+	await.Until(t, func() error {
+		if st := p.status()["clicks"]; int64(st.Complete) <= newest || st.Waited > 0 {
+			return notYet("complete until %d, want later than %d, the newest of the other cluster; %v waited", st.Complete, newest, st.Waited)
+		}
+		return nil
+	})
+	p.ready(200)
+	p.signal(syscall.SIGTERM)
+	p.exits(0)
+	s.sameClicks(union(first, second, third))
 	s.audited()
 }
 
