@@ -88,7 +88,7 @@ type Throttle struct {
 	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the key, or several: the first that is there and not null. All events of a key must be in one partition: each partition has a limit of its own. An event without a key is malformed."`
 	Apply []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the key, in this order: see [functions](#functions)."`
 	Limit int      `yaml:"limit" required:"true" min:"1" max:"1048576" doc:"How many events of a key count per period."`
-	Per   Duration `yaml:"per" required:"true" min:"1ms" max:"366d" doc:"The period, in event time. The clock of a key does not step back: an event that is older than one before it is taken at the time of that one."`
+	Per   Duration `yaml:"per" required:"true" min:"1ms" max:"366d" doc:"The period, in event time. The clock of a key does not step back: an event that is older than one before it is taken at the time of that one, and an event that is newer than its record at the time of the record."`
 	Form  string   `yaml:"form" default:"window" enum:"window,funnel" doc:"window: at most limit events within any period. funnel: limit events per period at a steady rate."`
 	Burst int      `yaml:"burst" default:"0" when:"form=funnel" min:"0" max:"1048576" doc:"How many events more may count at once."`
 }
