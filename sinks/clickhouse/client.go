@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -192,10 +193,11 @@ func newServer(address string, cfg *Config) (*server, error) {
 
 // wholeAnswers returns the settings of every statement: it does all that it says, or fails. By the
 // profile of its account a statement that reaches a limit may end without an error, with a part of
-// the groups or rows; shards that do not answer may be left out; an answer may be one of before.
+// the groups or rows; shards that do not answer may be left out; an answer may be one of before, or
+// begin with status 200 before the statement has succeeded; and rows may say that a statement ON CLUSTER failed.
 // Rollups would then lack groups, and an audit would miss rows that are there.
 func wholeAnswers() ch.Settings {
-	s := ch.Settings{"wait_end_of_query": 1, "limit": 0, "offset": 0, "use_query_cache": 0, "skip_unavailable_shards": 0,
+	s := ch.Settings{"wait_end_of_query": 1, "send_progress_in_http_headers": 0, "distributed_ddl_output_mode": "none", "limit": 0, "offset": 0, "use_query_cache": 0, "skip_unavailable_shards": 0,
 		// weir_audit is one view of all jobs, and has 800 KB for 64 of them.
 		"max_query_size": 64 << 20, "max_ast_elements": 10_000_000, "max_expanded_ast_elements": 10_000_000}
 	for _, mode := range overflowModes {
@@ -208,21 +210,39 @@ func wholeAnswers() ch.Settings {
 var overflowModes = []string{"read_overflow_mode", "read_overflow_mode_leaf", "group_by_overflow_mode", "sort_overflow_mode", "result_overflow_mode", "timeout_overflow_mode",
 	"timeout_overflow_mode_leaf", "set_overflow_mode", "join_overflow_mode", "distinct_overflow_mode", "transfer_overflow_mode"}
 
-// answers accepts status 200 only from ClickHouse, which puts the id of the
-// query into every answer. ClickHouse acknowledges an insert with an empty
-// answer. Without this check, a page of a load balancer or a login with status
-// 200 would count as an acknowledgement, and the rows would be lost.
+// answers takes an answer for a good one only if all of it says so: status 200, the id of the query,
+// which ClickHouse puts into every answer, no code of an exception, and a body that is whole, and
+// empty unless it has rows in a format.
+//
+//   - A page of a load balancer or a login may have status 200. It must not acknowledge an insert.
+//   - ClickHouse may send status 200 before it knows how a statement ends. The exception is then in
+//     a header or in the body, and the client library looks for neither after a statement without rows.
 type answers struct{ http.RoundTripper }
 
 var errOtherAnswer = errors.New("the answer is not ClickHouse's, it has no X-ClickHouse-Query-Id: look at the url, and at the proxy or load balancer before the server")
 
 func (a answers) RoundTrip(q *http.Request) (*http.Response, error) {
 	r, err := a.RoundTripper.RoundTrip(q)
-	if err == nil && r.StatusCode == http.StatusOK && r.Header.Get("X-ClickHouse-Query-Id") == "" {
+	switch {
+	case err != nil || r.StatusCode != http.StatusOK:
+		return r, err
+	case r.Header.Get("X-ClickHouse-Query-Id") == "":
 		_ = r.Body.Close()
 		return nil, errOtherAnswer
+	case r.Header.Get("X-ClickHouse-Exception-Code") != "":
+		r.StatusCode = http.StatusInternalServerError // the library then reads the exception
+	case r.Header.Get("X-ClickHouse-Format") == "":
+		text, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+		_ = r.Body.Close()
+		if err != nil {
+			return nil, fmt.Errorf("the answer broke off: %w", err)
+		}
+		if len(text) > 0 {
+			r.StatusCode = http.StatusInternalServerError
+		}
+		r.Body = io.NopCloser(bytes.NewReader(text))
 	}
-	return r, err
+	return r, nil
 }
 
 // Ping checks that a server of each shard answers within ten seconds.
@@ -319,7 +339,8 @@ func (c *Client) execOn(ctx context.Context, on shards, what, sql string, limit 
 	defer cancel()
 	return on.each(ctx, func(ctx context.Context, r *replicas) error {
 		ctx = ch.Context(ctx, ch.WithSettings(c.writeSettings()))
-		return r.try(ctx, what, func(conn driver.Conn) error { return conn.Exec(ctx, sql) })
+		// Not conn.Exec, which reads no answer to its end. Rows, which few statements have, say nothing here.
+		return r.query(ctx, what, sql, func(func(...any) error) error { return nil })
 	})
 }
 
