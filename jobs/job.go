@@ -46,7 +46,8 @@ type Sink interface {
 	Known(ctx context.Context) (map[int32]window.Known, error)
 	// Write makes c durable: rows first, then the ledger. After an error any part
 	// of it may have been written. An error with a method Fatal() bool that
-	// returns true will not go away by itself. There is one Write at a time; it
+	// returns true will not go away by itself. Write bounds each of its statements
+	// itself, and ends soon after ctx. There is one Write at a time; it
 	// only reads c, and keeps no reference to it.
 	Write(ctx context.Context, c *window.Changes) error
 	// Rollup recomputes the windows that were written since the last call, at the
@@ -72,7 +73,7 @@ type Config struct {
 	Zero          time.Time     // flushes and looks come at the multiples of their intervals since then, so jobs with the same Zero share statements; default: when New was called
 	Rollup        time.Duration // between rollups; default 2 s
 	Memory        int64         // bytes the job may hold; default 1 GiB
-	InsertTimeout time.Duration // for one flush to be answered; default 20 s
+	InsertTimeout time.Duration // for the ledger to be read at the start; default 20 s
 	HandOver      time.Duration // for the last flush when partitions are taken away; default 7 s, below the session
 	Stop          time.Duration // for the last flush when asked to stop; default 15 s
 	Look          time.Duration // between looks at what the ledger covers of the log; default 3 s

@@ -86,10 +86,11 @@ func (r *run) setSpare(tables []*window.Table) {
 	r.spareBytes.Store(int64(bytes))
 }
 
-// write starts a write. Its answer comes on r.answer.
+// write starts a write. Its answer comes on r.answer. The sink has a deadline for each of its
+// statements. Nothing bounds all of them, because a flush may have any size.
 func (r *run) write(c *window.Changes) {
 	r.sent, r.sentAt = c, time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), r.job.cfg.InsertTimeout)
+	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
 	go func() {
 		defer cancel()
@@ -101,7 +102,7 @@ func (r *run) write(c *window.Changes) {
 func (j *Job) write(ctx context.Context, c *window.Changes) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	if err := ctx.Err(); err != nil { // the earlier write took all the time
+	if err := ctx.Err(); err != nil { // the run has ended meanwhile
 		return err
 	}
 	return j.cfg.Sink.Write(ctx, c)

@@ -38,6 +38,9 @@
 //     owner of the partition counts the same events again, under a round of
 //     its own. The rows of a zombie are below these.
 //
+// A writer may take its rows through these steps part by part. Each part is a writer of its
+// own then, and what is acknowledged is not written again.
+//
 // The levels of rollups are a chain of this: a rollup is a writer to the rollup
 // that is made from it, and notes its own progress when its rows are
 // acknowledged in that sense.

@@ -120,8 +120,11 @@ func TestFlushInPieces(t *testing.T) {
 	if table.Len() != rows {
 		t.Fatalf("%d rows", table.Len())
 	}
-	if err := s.writeState(t.Context(), s.client.shards[0], table, nil, table.Len(), 1); err != nil {
-		t.Fatal(err)
+	for from := 0; from < rows; {
+		var err error
+		if from, err = s.writeState(t.Context(), table, nil, []int{rows}, from, 1); err != nil {
+			t.Fatal(err)
+		}
 	}
 	all := int64(0)
 	for _, size := range sizes {
@@ -140,6 +143,68 @@ func TestFlushInPieces(t *testing.T) {
 	}
 	if held > 8*pieceBytes {
 		t.Errorf("%d bytes are kept after a flush of %d", held, all)
+	}
+}
+
+// TestSlowConnection: a statement of state rows that is too large for its deadline becomes smaller with
+// each attempt, so a flush ends. Afterwards statements become larger again.
+func TestSlowConnection(t *testing.T) {
+	const rows, limit = 1000, 8 << 10 // bytes that come through in time
+	got := 0
+	s := far(t, 500*time.Millisecond, func(w http.ResponseWriter, r *http.Request) {
+		if n, err := io.Copy(io.Discard, r.Body); err != nil || n > limit {
+			<-r.Context().Done()
+			return
+		}
+		got++
+	})
+	s.layout.Spec.MaxGroups = rows
+	op := operator(t, s.layout.Spec, 0)
+	var docs []string
+	for page := range 200 {
+		docs = append(docs, click(noon, fmt.Sprint("/", page), page, fmt.Sprint(page)))
+	}
+	observe(t, op, 0, 0, noon, docs...)
+	table := op.Take().Table
+	table.Seal()
+	for from, failed := 0, 0; from < table.Len(); {
+		next, err := s.writeState(t.Context(), table, nil, []int{table.Len()}, from, 1)
+		if from = next; err == nil {
+			continue
+		}
+		if failed++; !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		if failed > 40 {
+			t.Fatalf("%d rows are written, and no statement comes through: it has %d rows", from, s.most)
+		}
+	}
+	if got < 2 {
+		t.Errorf("%d statements: the test tests nothing", got)
+	}
+}
+
+// TestAim: how many rows the next statement has.
+func TestAim(t *testing.T) {
+	s := &Sink{client: &Client{cfg: Config{InsertTimeout: 8 * time.Second}}}
+	for _, c := range []struct {
+		most, rows, sent int
+		took             time.Duration
+		want             int
+		why              string
+	}{
+		{1000, 1000, 1 << 20, time.Millisecond, 4000, "at most four times as many"},
+		{1000, 3, 3 << 10, time.Millisecond, 1000, "a few rows say nothing"},
+		{1, 1, 1 << 10, time.Millisecond, 4, "a few rows were all that were let"},
+		{1000, 1000, 1000<<20 - 1000, time.Millisecond, blockBytes >> 20, "of a megabyte each"},
+		{1000, 1000, 32<<20 - 1000, 4 * time.Second, 250, "too slow for half of the deadline"},
+		{1000, 10, 10 << 10, 4 * time.Second, 1000, "slow for another reason"},
+		{1000, 1000, 8<<20 - 1000, 7 * time.Second, 500, "not less than keptBytes"},
+	} {
+		s.most = c.most
+		if s.aim(c.rows, c.sent, c.took); s.most < c.want-c.want/100 || s.most > c.want+c.want/100 {
+			t.Errorf("%s: %d rows, want %d", c.why, s.most, c.want)
+		}
 	}
 }
 

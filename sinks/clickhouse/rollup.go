@@ -252,19 +252,11 @@ func (s *Sink) makeAnew(ctx context.Context, d levelData, touched []rounds.Windo
 	if err := s.renew(ctx, d, touched); err != nil {
 		return err
 	}
-	insert := func(round uint64) error {
-		d.round = round
-		for rest := touched; len(rest) > 0; {
-			n := s.batch(rest, rows)
-			d.windows = rest[:n]
-			if err := s.client.execOn(ctx, s.client.shards, "roll up into "+d.v.table, render("rollup", d), queryTimeout); err != nil {
-				return err
-			}
-			rest = rest[n:]
-		}
-		return nil
-	}
-	return s.inRound(ctx, &s.rolled, nil, insert)
+	return s.inRound(ctx, &s.rolled, nil, len(touched), func(from int, round uint64) (int, error) {
+		n := s.batch(touched[from:], rows)
+		d.round, d.windows = round, touched[from:from+n]
+		return from + n, s.client.execOn(ctx, s.client.shards, "roll up into "+d.v.table, render("rollup", d), queryTimeout)
+	})
 }
 
 // renew makes the rows again that windows of a level are made of and that have expired, or do so

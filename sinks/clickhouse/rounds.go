@@ -23,8 +23,8 @@ type current struct {
 }
 
 // freshRound is how old the last reading of the current round may be for a
-// writer to stamp rows with it. An older one is read anew first, because
-// the rows would likely be overtaken: it decides nothing but the cost.
+// writer to stamp rows with it, and for how long it does so then. An older one is read
+// anew first, because the rows would likely be overtaken: it decides nothing but the cost.
 const freshRound = 2 * time.Second
 
 // store keeps the current round, which was just read.
@@ -50,6 +50,8 @@ type roundRequest struct {
 
 // readRounds reads the current rounds of some jobs. A job that has none yet has 0.
 func (c *Client) readRounds(ctx context.Context, all []*roundRequest) error {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.InsertTimeout) // as a flush's other statements
+	defer cancel()
 	asked := time.Now()
 	sql := fmt.Sprintf("SELECT job, version, greatest(max(opened), max(done)), "+uptimeColumns+" FROM %s WHERE %s GROUP BY job, version%s",
 		c.name("weir_rollups"), whereAny(all, func(r *roundRequest) *Job { return r.job }), byKey)
@@ -83,27 +85,45 @@ func (s *Sink) currentRound() string {
 	return fmt.Sprintf("SELECT greatest(max(opened), max(done)) FROM %s WHERE %s%s", s.client.name("weir_rollups"), s.layout.where(), byKey)
 }
 
-// inRound calls insert with the round to stamp rows with. It repeats that until
-// the rows were there before a later round was opened. t announces the question whether they were.
-func (s *Sink) inRound(ctx context.Context, w *rounds.Writer, t *ticket, insert func(round uint64) error) error {
+// inRound writes n rows: insert writes some of them, from one on, stamped with a round, and returns
+// the number of the first that it did not write. t announces the last question for the round.
+//
+// The rows that are written while a stamp is fresh are a part, which goes through the protocol by
+// itself. So a writer that is overtaken repeats one part, and a write of any size ends.
+func (s *Sink) inRound(ctx context.Context, w *rounds.Writer, t *ticket, n int, insert func(from int, round uint64) (int, error)) (err error) {
+	for from := 0; from < n && err == nil; {
+		from, err = s.part(ctx, w, t, from, n, insert)
+	}
+	return err
+}
+
+// part writes a part of n rows, from one on, until they were there before a later round was opened.
+func (s *Sink) part(ctx context.Context, w *rounds.Writer, t *ticket, from, n int, insert func(from int, round uint64) (int, error)) (to int, err error) {
+	s.noting.RLock()
+	defer s.noting.RUnlock()
 	read, fresh := s.rounds.last()
 	opened := read.Round
 	if !fresh {
-		var err error
 		if opened, err = s.round(ctx, nil); err != nil {
-			return err
+			return from, err
 		}
 	}
 	for at := w.Begin(opened); ; {
-		if err := insert(at.Stamp); err != nil {
-			return err
+		began, asks := time.Now(), t
+		for to = from; to < n && (to == from || time.Since(began) < s.fresh); {
+			if to, err = insert(to, at.Stamp); err != nil {
+				return from, err
+			}
 		}
-		now, err := s.round(ctx, t)
+		if to < n {
+			asks = nil
+		}
+		now, err := s.round(ctx, asks)
 		if err != nil {
-			return err
+			return from, err
 		}
 		if at.Passes(now) {
-			return nil
+			return to, nil
 		}
 	}
 }

@@ -235,6 +235,42 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
+// TestOvertakenInParts: while another process opens a round with every statement, a flush of many of them
+// writes few rows twice. Beside it, the process rolls up what is written so far.
+func TestOvertakenInParts(t *testing.T) {
+	url, database := localtest.Engine(t)
+	direct := dial(t, Config{URLs: []string{url}, Database: database})
+	other := unasked(t, direct, actives())
+	f := &tap{op: operator(t, other.layout.Spec, 0), minute: true}
+	write(t, other, f.flow(t, 6))
+	statements, line := 0, 0
+	s := another(through(t, url, database, func(statement string) bool {
+		switch {
+		case strings.Contains(statement, "INSERT INTO") && strings.Contains(statement, "`.`weir_ledger`"):
+			line = statements
+		case strings.Contains(statement, "INSERT INTO") && strings.Contains(statement, "`.`clicks_state` (`page`"):
+			statements++
+		}
+		return true
+	}, func(statement string) bool {
+		if strings.Contains(statement, "INSERT INTO") && strings.Contains(statement, "`.`clicks_state` (`page`") {
+			roll(t, other, false)
+		}
+		return true
+	}), other)
+	s.client.limit, s.client.rounds.patience, s.fresh = 4, 0, 0
+	const rows = 20
+	write(t, s, f.flow(t, rows))
+	// A writer stamps its rows ahead once it was overtaken twice.
+	if most := rows/4 + 2; statements > most || line != statements {
+		t.Errorf("%d statements of state rows, %d before the line; want at most %d, all before it", statements, line, most)
+	}
+	exact(t, other, "written in parts")
+	roll(t, other, true)
+	exact(t, other, "written in parts, rolled up")
+	noTail(t, other)
+}
+
 // TestOwnWrites: a process that rolls up while it writes does not overtake its own rows, and so
 // writes none of them twice.
 func TestOwnWrites(t *testing.T) {

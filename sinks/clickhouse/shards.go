@@ -95,16 +95,23 @@ func (h shards) of(job string, key ...[]byte) int {
 	return int(hll.Hash(b) % uint64(len(h)))
 }
 
-// divide returns the rows of a sealed table by their shard, as numbers for Table.Row, in the
-// order of the table.
-func (s *Sink) divide(t *window.Table) [][]int {
+// divide returns the rows of a sealed table shard by shard, as numbers for Table.Row, each in the
+// order of the table, and where those of each shard end. The numbers are nil if there is one shard.
+func (s *Sink) divide(t *window.Table) (rows, ends []int) {
+	if !s.client.sharded() {
+		return nil, []int{t.Len()}
+	}
 	parts := make([][]int, len(s.client.shards))
 	for i := range t.Len() {
 		s.group = t.Row(i).Group(s.group[:0])
 		n := s.client.shards.of(s.layout.Spec.Job, s.group...)
 		parts[n] = append(parts[n], i)
 	}
-	return parts
+	for _, part := range parts {
+		rows = append(rows, part...)
+		ends = append(ends, len(rows))
+	}
+	return rows, ends
 }
 
 // asked returns the shards that may have rows of a range: one, if the range is of one group.

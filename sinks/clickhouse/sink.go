@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,8 +28,8 @@ type Sink struct {
 
 	starts atomic.Int64 // of the client's uptimes, when the ledger was read
 
-	// A write holds noting from its stamp to its acknowledgement, and a rollup while it notes a
-	// round: so a process does not overtake its own writes, and writes no row twice for that.
+	// A part of a write holds noting from its stamp to its acknowledgement, and a rollup while it notes
+	// a round: so a process does not overtake its own writes, and writes no row twice for that.
 	// Correctness does not need it.
 	noting sync.RWMutex
 
@@ -39,6 +40,8 @@ type Sink struct {
 	group       [][]byte
 	counted     []*measure // that layout.counted yields
 	most        int        // rows in the next statement of state rows
+
+	fresh time.Duration // freshRound
 
 	// Owned by Rollup.
 	mu     sync.Mutex
@@ -82,7 +85,7 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 // sink returns a sink for tables that are as the layout says.
 func (c *Client) sink(l *layout) *Sink {
 	s := &Sink{
-		client: c, layout: l, quiet: quiet, most: firstRows, merge: rollupRows,
+		client: c, layout: l, quiet: quiet, most: firstRows, fresh: freshRound, merge: rollupRows,
 		state: stateBlock(l), dead: deadBlock(),
 		memos: make([]memo, len(l.levels)),
 	}
@@ -108,28 +111,19 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	if c.Table.Len() > 0 {
 		asks := s.client.rounds.expect()
 		defer s.client.rounds.leave(asks)
-		s.noting.RLock()
-		err := s.inRound(ctx, &s.writer, asks, func(round uint64) error {
-			at := 0
-			for m := range s.layout.located {
-				for shard := range s.client.shards {
-					if err := s.writePlaces(ctx, shard, s.places[at], c.Table, m); err != nil {
-						return err
-					}
-				}
-				at++
-			}
-			if !s.client.sharded() {
-				return s.writeState(ctx, s.client.shards[0], c.Table, nil, c.Table.Len(), round)
-			}
-			for shard, rows := range s.divide(c.Table) {
-				if err := s.writeState(ctx, s.client.shards[shard], c.Table, rows, len(rows), round); err != nil {
+		at := 0
+		for m := range s.layout.located { // these have no round, because no rollup is made of them
+			for shard := range s.client.shards {
+				if err := s.writePlaces(ctx, shard, s.places[at], c.Table, m); err != nil {
 					return err
 				}
 			}
-			return nil
+			at++
+		}
+		rows, ends := s.divide(c.Table)
+		err := s.inRound(ctx, &s.writer, asks, c.Table.Len(), func(from int, round uint64) (int, error) {
+			return s.writeState(ctx, c.Table, rows, ends, from, round)
 		})
-		s.noting.RUnlock()
 		if err != nil {
 			return err
 		}
@@ -161,31 +155,43 @@ func (s *Sink) restarted() error {
 	return nil
 }
 
-// writeState writes n rows of a table to a shard: those that rows has the numbers of, or the
-// first n if it is nil. Each statement has as many rows as would have
-// blockBytes if they are like those of the statement before; the table's rows are in an
-// order that makes that likely, and nothing but the server's memory depends on it.
-func (s *Sink) writeState(ctx context.Context, on *replicas, t *window.Table, rows []int, n int, round uint64) error {
-	for from := 0; from < n; {
-		to := min(from+s.most, from+s.client.limit, n)
-		sent := 0
-		err := s.client.insertPieces(ctx, on, s.state, func(yield func([]byte) bool) {
-			for piece := range s.stateRows(t, rows, from, to, round) {
-				if sent += len(piece); !yield(piece) {
-					return
-				}
+// writeState writes the rows of a table that are in one statement, from one on, to the shard that
+// they are of, and returns the number of the first behind them. rows and ends are those of divide.
+func (s *Sink) writeState(ctx context.Context, t *window.Table, rows, ends []int, from int, round uint64) (int, error) {
+	shard, _ := slices.BinarySearch(ends, from+1)
+	to := min(from+s.most, from+s.client.limit, ends[shard])
+	sent, began := 0, time.Now()
+	err := s.client.insertPieces(ctx, s.client.shards[shard], s.state, func(yield func([]byte) bool) {
+		for piece := range s.stateRows(t, rows, from, to, round) {
+			if sent += len(piece); !yield(piece) {
+				return
 			}
-		})
-		if err != nil {
-			s.state.abandon()
-			return err
 		}
-		if per := sent/(to-from) + 1; to-from >= 100 || s.most > blockBytes/per {
-			s.most = min(max(blockBytes/per, 1), 4*s.most)
+	})
+	if err != nil {
+		s.state.abandon()
+		if errors.Is(err, context.DeadlineExceeded) {
+			s.most = max(s.most/4, 1)
 		}
-		from = to
+		return from, err
 	}
-	return nil
+	s.aim(to-from, sent, time.Since(began))
+	return to, nil
+}
+
+// aim decides how many rows the next statement has, after one that was acknowledged: as many as
+// would have blockBytes if they are like these, but at most four times as many. The table's rows are in an
+// order that makes that likely. If this one took an eighth of its deadline or more, the next one is to take that,
+// unless it would have less than keptBytes, as other blocks have. Nothing but the server's memory depends on it,
+// and whether a flush ends behind a slow connection.
+func (s *Sink) aim(rows, sent int, took time.Duration) {
+	goal := blockBytes
+	if share := s.client.cfg.InsertTimeout / 8; took > share {
+		goal = min(goal, max(keptBytes, int(float64(sent)*float64(share)/float64(took))))
+	}
+	if per := sent/rows + 1; rows >= min(100, s.most) || s.most > goal/per {
+		s.most = min(max(goal/per, 1), 4*s.most)
+	}
 }
 
 // send writes a list to the home shard, with one row for each element.
