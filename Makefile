@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help alerts promtool panels pictures brokers registry run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-questions bench-measures bench-redis bench-sketches bench-formats bench-views bench-resp bench-live bench-stalled bench-latency bench-scale bench-idle bench-members bench-compare bench-profile avx longest hostile
+.PHONY: help alerts promtool panels pictures brokers registry run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-questions bench-measures bench-redis bench-sketches bench-formats bench-views bench-resp bench-live bench-stalled bench-fsync bench-latency bench-scale bench-idle bench-members bench-compare bench-profile avx longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -216,6 +216,9 @@ bench-viewers: EVENTS ?= 24000000
 bench-viewers: tools build ## what a hundred viewers of the page, and a thousand that read nothing, cost the pipeline; fails under the floor
 	go build -trimpath -o bin/bench-live ./bench/live
 	bin/bench-live -viewers -events $(EVENTS) -out bench/results/viewers.txt
+
+bench-fsync: engine ## what clickhouse.fsync costs a flush, on the disk of TMPDIR: time, syncs, CPU of the engine; a minute
+	go test -run xxx -bench Fsync -benchtime 40x ./sinks/clickhouse
 
 bench-stalled: ## the CPU time of a process that answers streams, for 255, 500 and 1,000 clients that read nothing; four minutes
 	go test -run xxx -bench Stalled -benchtime 1x ./serve/http

@@ -170,7 +170,7 @@ func sinkClient(cfg *config.Config, log *slog.Logger) (*clickhouse.Client, error
 	}
 	return clickhouse.Open(clickhouse.Config{
 		URLs: c.URLs, Shards: shards, Database: c.Database, User: c.User, Password: c.Password.Reveal(), TLS: t,
-		Cluster: c.Cluster, InsertTimeout: time.Duration(c.InsertTimeout), Log: log,
+		Cluster: c.Cluster, InsertTimeout: time.Duration(c.InsertTimeout), Fsync: c.Fsync, Log: log,
 	})
 }
 

@@ -94,6 +94,7 @@ type ClickHouse struct {
 	Cluster        string   `yaml:"cluster" format:"cluster" doc:"Name of a ClickHouse cluster: tables are created ON CLUSTER with Replicated engines. A single server when not given."`
 	ConnectTimeout Duration `yaml:"connect_timeout" default:"1m" min:"0s" max:"1d" doc:"How long to try again at the start while the server does not answer; then exit 69."`
 	InsertTimeout  Duration `yaml:"insert_timeout" default:"20s" min:"1s" max:"10m" doc:"Deadline of one insert. After it the same changes, merged with newer ones, are sent again."`
+	Fsync          bool     `yaml:"fsync" default:"false" doc:"Make tables that acknowledge an insert when it is on the disk, so a power loss of a single server takes nothing. After a change, run weir migrate. See docs/clickhouse.md."`
 	TLS            TLS      `yaml:"tls" doc:"Encryption to the server, when the URL says https."`
 }
 

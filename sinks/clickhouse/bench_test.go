@@ -14,6 +14,8 @@ import (
 
 	"weir/audit"
 	"weir/event"
+	"weir/internal/local"
+	"weir/internal/local/localtest"
 	"weir/window"
 )
 
@@ -323,4 +325,60 @@ func BenchmarkStateRows(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*events), "ns/event")
+}
+
+// BenchmarkFsync writes flushes of a second, 2,500 events of up to 1,000 pages, with and without Config.Fsync, and rolls up
+// after every fifth. Its engine has its data on a disk, where temporary files are. Before each flush it waits, as
+// a job does: the server merges meanwhile.
+func BenchmarkFsync(b *testing.B) {
+	localtest.Wanted(b)
+	dir := b.TempDir()
+	engine, err := local.StartEngine(b.Context(), local.EngineConfig{Listen: "127.0.0.1:0", Data: dir, Memory: 4 << 30, Settings: map[string]string{"max_threads": "1"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer engine.Close()
+	event := func(name string) (n float64) {
+		text, err := localtest.Query(engine.URL(), "", "SELECT sum(value) FROM system.events WHERE event IN "+name)
+		if err == nil {
+			_, err = fmt.Sscan(text, &n)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		return n
+	}
+	const syncs, waits = "('FileSync', 'DirectorySync')", "('FileSyncElapsedMicroseconds', 'DirectorySyncElapsedMicroseconds')"
+	for _, fsync := range []bool{false, true, false, true} {
+		b.Run(fmt.Sprintf("fsync=%v", fsync), func(b *testing.B) {
+			database := fmt.Sprintf("fsync_%d", time.Now().UnixNano())
+			if _, err := localtest.Query(engine.URL(), "", "CREATE DATABASE "+database); err != nil {
+				b.Fatal(err)
+			}
+			c := dial(b, Config{URLs: []string{engine.URL()}, Database: database, Fsync: fsync})
+			j := pages(7 * 24 * time.Hour)
+			s := unasked(b, c, j)
+			f := newTraffic(b, j.Spec, 1000)
+			var all []time.Duration
+			used, synced, waited := engineCPU(), event(syncs), event(waits)
+			for b.Loop() {
+				time.Sleep(200 * time.Millisecond)
+				f.observe(b, time.UnixMilli(noon), time.Minute, 2500)
+				began := time.Now()
+				f.flush(b, s)
+				all = append(all, time.Since(began))
+				if len(all)%5 == 0 {
+					if err := s.Rollup(b.Context(), true, 0); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			slices.Sort(all)
+			b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, "ms/flush")
+			b.ReportMetric(float64(all[len(all)*9/10].Microseconds())/1000, "ms/flush-p90")
+			b.ReportMetric(float64((engineCPU()-used).Microseconds())/1000/float64(len(all)), "engine-cpu-ms/flush")
+			b.ReportMetric((event(syncs)-synced)/float64(len(all)), "syncs/flush")
+			b.ReportMetric((event(waits)-waited)/1000/float64(len(all)), "ms-in-syncs/flush")
+		})
+	}
 }

@@ -299,6 +299,12 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 			note("table %s: its rows live by the TTL %s, and were made to live by %s: it was changed by hand: run `weir migrate`; until then rows may expire too early", t.name, cmp.Or(have, "none"), cmp.Or(t.ttl, "none"))
 		}
 	}
+	for _, t := range append(common(), l.tables()...) {
+		if changes := c.unsynced(inv.tables[t.name].create); changes != nil {
+			note("table %s lacks %s, which clickhouse.fsync = %v asks for: run `weir migrate`", t.name, strings.Join(changes, ", "), c.cfg.Fsync)
+			break
+		}
+	}
 	for _, t := range l.tables() {
 		create := inv.tables[t.name].create
 		switch was, is := lifetime(ttlOf(create)), lifetime(t.ttl); {

@@ -42,6 +42,9 @@ type Config struct {
 	// unknown and the caller sends the same or a later state again.
 	InsertTimeout time.Duration
 
+	// Fsync makes tables that acknowledge an insert when it is on the disk: see synced.
+	Fsync bool
+
 	// Compress sends inserts compressed with gzip. A block shrinks to 10 to 25 %,
 	// and each megabyte costs 5 to 10 ms of this process's CPU, several times as
 	// much as making the block. That is worth it if traffic costs money, and never

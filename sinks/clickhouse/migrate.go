@@ -301,7 +301,7 @@ func (t *table) retain(c *Client, create string) string {
 }
 
 // tune returns the statement that sets what the table has no setting of, or "". A setting that
-// the table has stays, because an administrator may have changed it.
+// the table has stays, because an administrator may have changed it, but for those of Config.Fsync.
 func (t *table) tune(c *Client, create string) string {
 	var changes []string
 	for _, m := range t.merging() {
@@ -309,10 +309,24 @@ func (t *table) tune(c *Client, create string) string {
 			changes = append(changes, m.String())
 		}
 	}
+	changes = append(changes, c.unsynced(create)...)
 	if changes == nil {
 		return ""
 	}
 	return "ALTER TABLE " + c.name(t.name) + c.onCluster() + " MODIFY SETTING " + strings.Join(changes, ", ")
+}
+
+// unsynced returns what a table has to set for it to be as Config.Fsync says, given its CREATE statement.
+func (c *Client) unsynced(create string) (changes []string) {
+	for _, name := range synced {
+		switch on := strings.Contains(create, name+" = 1"); {
+		case c.cfg.Fsync && !on:
+			changes = append(changes, name+" = 1")
+		case on && !c.cfg.Fsync:
+			changes = append(changes, name+" = 0")
+		}
+	}
+	return changes
 }
 
 // ttlOf returns the TTL of the rows, given the CREATE statement of a table.

@@ -403,6 +403,47 @@ func TestMigrateSettings(t *testing.T) {
 	}
 }
 
+// TestMigrateFsync: every table is made as Config.Fsync says. If it is changed, weir says so at its start, and the
+// migration changes the tables, in both directions.
+func TestMigrateFsync(t *testing.T) {
+	c := open(t)
+	synced := func() string {
+		return one(t, c, "SELECT countIf(create_table_query LIKE '%fsync_after_insert = 1, fsync_part_directory = 1%'), count() FROM system.tables WHERE engine LIKE '%MergeTree' AND database = "+text(c.cfg.Database))
+	}
+	const tables = 8 // weir's five, state rows, two rollups
+	c.cfg.Fsync = true
+	unasked(t, c, actives())
+	if got, want := synced(), fmt.Sprintf("(%d,%d)", tables, tables); got != want {
+		t.Errorf("made with fsync, %s tables have it, want %s", got, want)
+	}
+	if _, err := c.Migrate(t.Context(), []Job{actives()}, Migration{}); err != nil { // the views that unasked leaves out
+		t.Fatal(err)
+	}
+	for _, fsync := range []bool{true, false, true} {
+		said := c.cfg.Fsync != fsync
+		c.cfg.Fsync = fsync
+		if got := strings.Contains(notes(t, c, actives()), "clickhouse.fsync = "+fmt.Sprint(fsync)); got != said {
+			t.Errorf("fsync %v: weir says so at its start: %v, want %v", fsync, got, said)
+		}
+		want, statements := fmt.Sprintf("(0,%d)", tables), 0
+		if fsync {
+			want = fmt.Sprintf("(%d,%[1]d)", tables)
+		}
+		if said {
+			statements = tables
+		}
+		if ran, err := c.Migrate(t.Context(), []Job{actives()}, Migration{}); err != nil || len(ran) != statements {
+			t.Errorf("fsync %v: the migration runs %v, %v; want %d statements", fsync, ran, err, statements)
+		}
+		if got := synced(); got != want {
+			t.Errorf("fsync %v: %s tables have it, want %s", fsync, got, want)
+		}
+		if got := notes(t, c, actives()); got != "" {
+			t.Errorf("fsync %v: then weir says %v", fsync, got)
+		}
+	}
+}
+
 // TestMigrateKilled: a migration that is killed has made tables and recorded none. The next one
 // records them, so that what is dropped by hand later is not taken for new.
 func TestMigrateKilled(t *testing.T) {

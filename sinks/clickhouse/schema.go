@@ -83,6 +83,11 @@ var unanalysed = setting{"auto_statistics_types", "''"}
 // view of an open hour takes a sixth longer, because it merges the states that no merge has.
 var sixteen = setting{"merge_selector_base", "16"}
 
+// synced are settings of every table, 1 with Config.Fsync: an insert is acknowledged when its part is on the
+// disk. A row that says what others hold must not outlive them: a ledger line those that it covers, and
+// what is noted of a rollup the rows of that. So there is no table without.
+var synced = []string{"fsync_after_insert", "fsync_part_directory"}
+
 // A setting is one of a table that can be changed later.
 type setting struct{ name, value string }
 
@@ -124,6 +129,7 @@ func (t *table) create(c *Client) string {
 	for _, m := range t.merging() {
 		settings = append(settings, m.String())
 	}
+	settings = append(settings, c.unsynced("")...)
 	fmt.Fprintf(&b, "SETTINGS %s\n", strings.Join(settings, ", "))
 	fmt.Fprintf(&b, "COMMENT %s", text(t.comment))
 	return b.String()
