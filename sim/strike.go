@@ -55,9 +55,9 @@ func (s *schedule) strike() {
 	}
 	if m.on.Has(Restore) {
 		switch {
-		case s.sink.backup == nil || r.IntN(30) == 0:
+		case r.IntN(60) == 0:
 			s.sink.backup = s.sink.save()
-		case r.IntN(25*m.every[Restore]) == 0:
+		case s.sink.backup != nil && r.IntN(20*m.every[Restore]) == 0:
 			s.restore(s.sink.backup)
 		}
 	}
