@@ -39,6 +39,7 @@ type Bound struct {
 	At          time.Time
 	Step        int
 	Least, Most uint64
+	Total       uint64 // of sessions: at most so many begin at all times together, which are less than the sum
 }
 
 // between is a number between two bounds; both are null if it is withheld.
@@ -272,7 +273,7 @@ func (s *Server) sessions(ctx context.Context, q question) (any, error) {
 	}
 	var total Bound
 	for _, b := range bounds {
-		total.Least, total.Most = total.Least+b.Least, total.Most+b.Most
+		total.Least, total.Most = total.Least+b.Least, b.Total
 		p := begun{b.At.UTC(), b.between()}
 		if err := s.withhold(ctx, &a, span{b.At, b.At.Add(st.Step)}, &p.between); err != nil {
 			return nil, err

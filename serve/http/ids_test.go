@@ -29,7 +29,7 @@ func (f *fakeIDs) Retention(_ context.Context, st Statement) ([]Pair, error) {
 
 func (f *fakeIDs) Sessions(_ context.Context, st Statement) ([]Bound, error) {
 	f.asked = st
-	return []Bound{{At: noon.Truncate(time.Hour), Least: 5, Most: 7}, {At: noon.Truncate(time.Minute), Least: 1, Most: 2}}, f.err
+	return []Bound{{At: noon.Truncate(time.Hour), Least: 5, Most: 70, Total: 9}, {At: noon.Truncate(time.Minute), Least: 1, Most: 20, Total: 9}}, f.err
 }
 
 func (f *fakeIDs) Funnel(_ context.Context, st Statement) ([]Bound, error) {
@@ -55,7 +55,7 @@ func TestIDs(t *testing.T) {
 		"retention?job=clicks": {`"unit":"day","zone":"UTC","cohorts":[{"at":"2026-11-16T00:00:00Z","value":9,"back":[{"at":"2026-11-17T00:00:00Z","value":2}]},{"at":"2026-11-17T00:00:00Z","value":3,"back":[]}]`,
 			"active day UTC 8 0s 0s []"},
 		"retention?job=clicks&unit=week&zone=Europe/Berlin&n=60&measure=people": {`"unit":"week","zone":"Europe/Berlin"`, "people week Europe/Berlin 60 0s 0s []"},
-		"sessions?job=clicks&last=5m&gap=10m&step=1m":                           {`"gap_s":600,"step_s":60,"total":{"least":6,"most":9},"points":[{"at":"2026-11-20T12:00:00Z","least":5,"most":7},`, "active   0 10m0s 1m0s []"},
+		"sessions?job=clicks&last=5m&gap=10m&step=1m":                           {`"gap_s":600,"step_s":60,"total":{"least":6,"most":9},"points":[{"at":"2026-11-20T12:00:00Z","least":5,"most":70},`, "active   0 10m0s 1m0s []"},
 		"sessions?job=clicks&last=5m&step=1h":                                   {`"from":"2026-11-20T12:00:00Z","until":"2026-11-20T13:00:00Z"`, "active   0 30m0s 1h0m0s []"},
 		steps:                                                                   {`"steps":[{"step":"active:/p/1","least":5,"most":7},{"step":"active:*","least":2,"most":4},{"step":"people","least":0,"most":0}]`, "active   0 0s 0s [active:/p/1 active:* people]"},
 	} {

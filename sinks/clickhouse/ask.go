@@ -60,6 +60,7 @@ type Bound struct {
 	At          time.Time
 	Step        int // from 1
 	Least, Most uint64
+	Total       uint64 // of sessions: at most so many begin in all windows together
 }
 
 // Sessions answers a question with a Gap: how many sessions begin in each step of time in
@@ -68,7 +69,7 @@ type Bound struct {
 func (s *Sink) Sessions(ctx context.Context, q Question) (all []Bound, err error) {
 	err = s.asks(ctx, q, func(scan func(...any) error) error {
 		var b Bound
-		err := scan(&b.At, &b.Least, &b.Most)
+		err := scan(&b.At, &b.Least, &b.Most, &b.Total)
 		all = append(all, b)
 		return err
 	})
@@ -103,7 +104,7 @@ func (s *Sink) unasked(q Question) string {
 	of := "a question about the ids of " + l.Spec.Job + " needs "
 	answer := []string{"later", "cohort", "returned"}
 	if q.Gap > 0 {
-		answer = []string{"least", "most"}
+		answer = []string{"least", "most", "total_most"}
 	}
 	var names, taken []string
 	given := 0
@@ -170,7 +171,7 @@ func (s *Sink) ofIDs(q Question) string {
 		if missing("_sessions") {
 			return ""
 		}
-		return "SELECT window_start, least, most" + from("_sessions") + span +
+		return "SELECT window_start, least, most, total_most" + from("_sessions") + span +
 			fmt.Sprintf(", gap = %d, every = %d)", int64(q.Gap/time.Second), int64(q.Step/time.Second)) + filter + "\nORDER BY window_start"
 	}
 	if missing("_retention") || !slices.ContainsFunc(units[:], func(u [2]string) bool { return u[0] == q.Unit }) {

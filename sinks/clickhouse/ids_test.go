@@ -258,6 +258,16 @@ func TestSessionsOfPair(t *testing.T) {
 			t.Errorf("6,000 sessions begin, which is not in %v, or that is too wide", b)
 		}
 		t.Log(b)
+
+		// The bounds of all windows together do not depend on their length. The sum of the windows' bounds does:
+		// each has room for pairs of its own.
+		for _, every := range []int{3600, 7200, 21600} {
+			params := fmt.Sprintf("measure='people', from=toDateTime(%d), to=toDateTime(%d), gap=1800, every=%d", at, at+21600, every)
+			totals := read(t, a.client, fmt.Sprintf("SELECT sum(least), min(total_most), max(total_most) FROM %s(%s) WHERE page = '/%d'", a.client.name("clicks_sessions"), params, late))
+			if want := []string{fmt.Sprintf("(%d,%d,%[2]d)", b.least, b.most)}; !slices.Equal(totals, want) {
+				t.Errorf("in windows of %d s %v begin in all, and %v in one window of all", every, totals, want)
+			}
+		}
 	}
 }
 

@@ -33,6 +33,12 @@ import (
 // that of f·2s²/2^32, as (s+t)² ≤ 2s²+2t². In a window an id begins at most every/G of them, rounded up,
 // and no more than in all windows.
 //
+// What all windows of an answer have together is total_most. It does not depend on their length: each
+// window's bound has room for pairs of its own, but no pair hides more sessions than the two ids begin in
+// all. So the sum of these bounds is too wide. Where no window expects a pair, it is too narrow, because it fails as
+// often as one of its windows. So the total has a room of its own: s is how many sessions an id begins in the
+// whole range. The greatest s is seen unless its own id is one of a pair, with the chance f/2^32.
+//
 // The panes of each id are put in order once. So the work grows with the ids in panes, and not
 // with the gap, as it would if each pane were compared with the union of those before.
 func (l *layout) sessions(c *Client) []idsData {
@@ -44,7 +50,7 @@ func (l *layout) sessions(c *Client) []idsData {
 	d := idsData{
 		overData:  overData{l.level(c, 0), l.panes("sessions", from, until), l.by},
 		statement: "sessions",
-		columns:   append(slices.Clone(windowColumns), uints("least", "most")...),
+		columns:   append(slices.Clone(windowColumns), uints("least", "most", "total_most")...),
 		place:     func(moment string) string { return l.number(moment, from) },
 		Pane:      pane, Before: before, First: first, Until: until,
 	}
