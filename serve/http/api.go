@@ -129,7 +129,20 @@ func (e *endpoint) ask(ctx context.Context, q question) (any, error) {
 	if err := e.check(q); err != nil {
 		return nil, err
 	}
-	return e.answer(ctx, q)
+	answer, err := e.answer(ctx, q)
+	if r, may := answer.(interface{ unknown() error }); err == nil && may {
+		err = r.unknown()
+	}
+	return answer, err
+}
+
+// unknown returns an error in place of an answer without ClickHouse, for the reason partial, that has found
+// nothing: it would be taken for "none".
+func unknown(partial string, found bool) error {
+	if partial == "" || found {
+		return nil
+	}
+	return fmt.Errorf("ClickHouse did not answer, so it is not known whether there is anything; ask again when it answers: %s", partial)
 }
 
 // check returns an error if the endpoint does not have a parameter of the question, or if it is
@@ -419,13 +432,17 @@ func round(f float64) float64 {
 type made struct {
 	AsOf    time.Time `json:"as_of"`
 	Partial string    `json:"partial,omitempty"` // why it lacks what ClickHouse holds
+	found   bool      // there is something to tell
 }
 
 // lacks says that ClickHouse could not be asked.
 func (m made) lacks() bool { return m.Partial != "" }
 
-// add takes in that an answer was used.
-func (m *made) add(a live.Answer) {
+func (m made) unknown() error { return unknown(m.Partial, m.found) }
+
+// add takes in that an answer was used, and whether anything was found in it.
+func (m *made) add(a live.Answer, found bool) {
+	m.found = m.found || found
 	if m.AsOf.IsZero() || a.AsOf.Before(m.AsOf) {
 		m.AsOf = a.AsOf.UTC()
 	}

@@ -3,7 +3,6 @@ package http
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -50,6 +49,8 @@ type deadLettersReply struct {
 
 // lacks says that ClickHouse was waited for in vain.
 func (r deadLettersReply) lacks() bool { return r.Partial != "" }
+
+func (r deadLettersReply) unknown() error { return unknown(r.Partial, len(r.DeadLetters) > 0) }
 
 const (
 	// deadLettersMost is how many dead letters an answer has.
@@ -132,8 +133,8 @@ func (s *Server) deadLetters(ctx context.Context, q question) (any, error) {
 	}
 	reading.Wait()
 	reply.DeadLetters = append(reply.DeadLetters, slices.Concat(all...)...)
-	if err := errors.Join(errs...); err != nil {
-		reply.Partial = err.Error()
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		reply.Partial = errs[i].Error() // the others say the same
 	}
 	slices.SortStableFunc(reply.DeadLetters, func(a, b DeadLetter) int { return b.At.Compare(a.At) })
 	reply.DeadLetters = reply.DeadLetters[:min(n, len(reply.DeadLetters))]

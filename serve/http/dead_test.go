@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -50,6 +51,37 @@ func TestDeadLettersAway(t *testing.T) {
 		time.Sleep(deadLettersAge)
 		ask("", 0)
 	})
+}
+
+// TestNotNone: an answer that is made without ClickHouse and has nothing in it is no answer: it would be taken
+// for "none". So it is for dead letters that nobody had asked for before, and for every question and key.
+func TestNotNone(t *testing.T) {
+	d, job := newEndpoints(t)
+	job.count(t, map[time.Duration]int{0: 7})
+	refused := errors.New("clickhouse: read the ledger: connection refused")
+	d.http.Dead = func(context.Context, string, int) ([]DeadLetter, error) { return nil, refused }
+	job.sink.away.Store(&refused)
+	waitForLook(t, d)
+	now := d.http.Windows.Now()
+	from := "&from=" + now.Format(time.RFC3339) + "&until=" + now.Add(time.Minute).Format(time.RFC3339)
+	for _, path := range []string{
+		"dead-letters", "dead-letters?job=clicks", "series?job=clicks&by.page=/p/9" + from, "series?job=clicks&measure=users&by.page=/p/9" + from,
+		"returning?job=clicks&n=1&by.page=/p/9", "heat?job=clicks&within=zz" + from, "positions?job=clicks&box=-1,-1,1,1" + from,
+		"query?key=w:clicks:hits:now:/p/9", "query?key=w:clicks:users:now:/p/9",
+	} {
+		res := ask(t, d.http.Handler(), "GET", "/api/v1/"+path, "")
+		body, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != 502 || !strings.Contains(string(body), "it is not known whether there is anything") {
+			t.Errorf("%s: %s %s, %v", path, res.Status, body, err)
+		}
+	}
+	for _, path := range []string{"series?job=clicks" + from, "returning?job=clicks&n=1", "heat?job=clicks" + from, "query?key=w:clicks:hits:now"} {
+		res := ask(t, d.http.Handler(), "GET", "/api/v1/"+path, "")
+		body, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != 200 || !strings.Contains(string(body), `"partial":`) {
+			t.Errorf("%s: %s %s, %v", path, res.Status, body, err)
+		}
+	}
 }
 
 // TestAwayIsNotDear: a question of a stream for which ClickHouse was waited for in vain is asked again

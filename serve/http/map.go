@@ -48,7 +48,7 @@ func (s *Server) heat(ctx context.Context, q question) (any, error) {
 		return nil, err
 	}
 	reply := heatReply{about: a.of(), Precision: precision, Within: strings.ToLower(q.Get("within")), Cells: []cell{}}
-	reply.add(answer)
+	reply.add(answer, len(cells) > 0)
 	n, withheld := a.measure.Kind.Number(answer.Value).(int), 0
 	for _, c := range cells {
 		if s.few(uint64(c.Members)) {
@@ -111,7 +111,7 @@ func (s *Server) positions(ctx context.Context, q question) (any, error) {
 		return nil, err
 	}
 	reply := positionsReply{about: a.of(), Positions: []position{}}
-	reply.add(answer)
+	reply.add(answer, len(places) > 0)
 	for _, p := range places {
 		one := position{Member: p.Member, Lon: p.Lon, Lat: p.Lat}
 		if q.Get("near") != "" {

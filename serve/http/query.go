@@ -108,6 +108,9 @@ func (s *Server) ask(ctx context.Context, member string, reply *queryReply) erro
 	}
 	reply.Found, reply.Partial, reply.Reason = a.Found(), a.Partial != "", a.Partial
 	reply.Value = kind.Number(a.Value)
+	if err := unknown(a.Partial, a.Found()); err != nil {
+		return err
+	}
 	if has != nil && a.Found() {
 		is := has(a.Value)
 		reply.Has = &is

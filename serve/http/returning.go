@@ -68,7 +68,7 @@ func (s *Server) returning(ctx context.Context, q question) (any, error) {
 			return nil, err
 		}
 		reply.Cohorts = append(reply.Cohorts, cohort{At: p.From.UTC(), number: num, Back: []*uint64{}})
-		reply.add(p.Answer)
+		reply.add(p.Answer, p.Found())
 	}
 	for i := range reply.Cohorts {
 		c := &reply.Cohorts[i]

@@ -71,7 +71,7 @@ func (s *Server) series(ctx context.Context, q question) (any, error) {
 	if reply.Total, err = s.tell(ctx, &a, a.span, total); err != nil {
 		return nil, err
 	}
-	reply.add(total)
+	reply.add(total, total.Found())
 	for _, p := range points {
 		over := span{p.From, p.From.Add(step)}
 		n, err := s.tell(ctx, &a, over, p.Answer)
@@ -79,7 +79,7 @@ func (s *Server) series(ctx context.Context, q question) (any, error) {
 			return nil, err
 		}
 		reply.Points = append(reply.Points, point{p.From.UTC(), n})
-		reply.add(p.Answer)
+		reply.add(p.Answer, p.Found())
 	}
 	return reply, nil
 }
@@ -146,7 +146,7 @@ func (s *Server) people(ctx context.Context, q question) (any, error) {
 			return nil, err
 		}
 		reply.Now = append(reply.Now, recent{last, a.span, n})
-		reply.add(answer)
+		reply.add(answer, answer.Found())
 	}
 	nest(reply.Now)
 	return reply, nil

@@ -78,7 +78,7 @@ func (s *Server) shortTop(ctx context.Context, a asking, columns []int, st State
 		return nil, err
 	}
 	reply := topReply{about: a.of(), Columns: st.Columns, Groups: []group{}, Of: len(found.Groups)}
-	reply.add(found.Answer)
+	reply.add(found.Answer, len(found.Groups) > 0)
 	shown, err := s.enough(ctx, &a, columns, found.Groups)
 	if err != nil {
 		return nil, err
@@ -210,6 +210,6 @@ func (s *Server) list(ctx context.Context, q question) (any, error) {
 	if keys, ok := a.measure.Kind.Number(answer.Value).([]live.TopKey); ok {
 		reply.Keys = append(reply.Keys, keys...)
 	}
-	reply.add(answer)
+	reply.add(answer, len(reply.Keys) > 0)
 	return reply, nil
 }
