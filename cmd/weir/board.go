@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,6 +30,7 @@ type board struct {
 	taken   time.Time // and by the clock here
 	failed  error     // of the last time; nil: it answered
 	samples map[string][]sampled
+	reached map[string]map[int32]boardPartition // of each job, how far its partitions were read in any answer
 }
 
 // boardJob is what there is to see of a job.
@@ -71,10 +73,14 @@ type boardHealth struct {
 	Records    map[string]uint64 `json:"records"`
 	Events     map[string]uint64 `json:"events"` // of records that are arrays of events
 	LastFlush  *time.Time        `json:"last_flush"`
-	Partitions []struct {
-		Partition int32 `json:"partition"`
-		Durable   int64 `json:"durable"`
-	} `json:"partitions"`
+	Partitions []boardPartition  `json:"partitions"`
+}
+
+type boardPartition struct {
+	Partition int32     `json:"partition"`
+	Next      int64     `json:"next"`
+	Durable   int64     `json:"durable"`
+	Since     time.Time `json:"since"`
 }
 
 type boardAudit struct {
@@ -99,11 +105,10 @@ func (h *boardHealth) outcomes() map[string]uint64 {
 	return h.Records
 }
 
-// A sampled is how many events a job had decided at a time.
+// A sampled is how fast a job went at a time.
 type sampled struct {
-	at     time.Time
-	events uint64
-	rate   float64 // events per second since the one before; -1: not known
+	at   time.Time
+	rate float64 // events per second since the one before; -1: not known
 }
 
 const (
@@ -114,7 +119,7 @@ const (
 )
 
 func newBoard(url, token, only string) *board {
-	return &board{url: strings.TrimSuffix(url, "/"), token: token, only: only, client: http.Client{Timeout: boardTimeout}, samples: map[string][]sampled{}}
+	return &board{url: strings.TrimSuffix(url, "/"), token: token, only: only, client: http.Client{Timeout: boardTimeout}, samples: map[string][]sampled{}, reached: map[string]map[int32]boardPartition{}}
 }
 
 // An answer is what one look at the process brought.
@@ -162,9 +167,8 @@ func (b *board) look(ctx context.Context, measures map[string]string) (a answer)
 			var reply struct {
 				Now []boardNumber `json:"now"`
 			}
-			if j.failed = b.get(ctx, "people", url.Values{"job": {j.Job}}, &reply); j.failed == nil {
-				j.people = reply.Now
-			}
+			j.failed = b.get(ctx, "people", url.Values{"job": {j.Job}}, &reply)
+			j.people = reply.Now
 		}
 		if len(j.By) > 0 && len(j.Measures) > 0 {
 			q := url.Values{"job": {j.Job}, "measure": {j.Measures[j.measure].Name}, "last": {fmt.Sprintf("%ds", j.last()/time.Second)}, "n": {fmt.Sprint(boardGroups)}}
@@ -180,7 +184,7 @@ func (b *board) look(ctx context.Context, measures map[string]string) (a answer)
 	return a
 }
 
-// get asks one question.
+// get asks one question. If the answer was made without ClickHouse, it is there, and the error says so.
 func (b *board) get(ctx context.Context, path string, q url.Values, into any) error {
 	at := b.url + "/api/v1/" + path
 	if len(q) > 0 {
@@ -202,17 +206,18 @@ func (b *board) get(ctx context.Context, path string, q url.Values, into any) er
 	if err != nil {
 		return err
 	}
+	var told struct{ Error, Partial string }
 	if res.StatusCode != http.StatusOK {
-		var told struct {
-			Error string `json:"error"`
-		}
 		if json.Unmarshal(body, &told) != nil || told.Error == "" {
 			told.Error = strings.TrimSpace(string(body))
 		}
 		return fmt.Errorf("%s: %s: %.200s", at, res.Status, told.Error)
 	}
-	if err := json.Unmarshal(body, into); err != nil {
+	if err := errors.Join(json.Unmarshal(body, into), json.Unmarshal(body, &told)); err != nil {
 		return fmt.Errorf("%s: %w", at, err)
+	}
+	if told.Partial != "" {
+		return fmt.Errorf("%s: %.200s", at, told.Partial)
 	}
 	return nil
 }
@@ -236,19 +241,10 @@ func (b *board) take(a answer) {
 	b.at, b.taken, b.build, b.jobs, b.audit = a.health.Now, a.taken, a.build, a.jobs, a.health.Audit
 	b.shown = min(b.shown, max(0, len(b.jobs)-1))
 	for _, j := range b.jobs {
-		s := sampled{at: a.health.Now, rate: -1}
-		for _, n := range j.health.outcomes() {
-			s.events += n
-		}
-		all := b.samples[j.Job]
+		s, events, all := sampled{at: a.health.Now, rate: -1}, b.fresh(&j), b.samples[j.Job]
 		if n := len(all); n > 0 && s.at.After(all[n-1].at) {
 			before := all[n-1]
-			passed := s.at.Sub(before.at).Seconds()
-			if s.events >= before.events {
-				s.rate = float64(s.events-before.events) / passed
-			} else { // the process is another one
-				s.rate = float64(s.events) / passed
-			}
+			s.rate = events / s.at.Sub(before.at).Seconds()
 			// The seconds without an answer.
 			for gap := before.at.Add(time.Second); s.at.Sub(gap) > 1500*time.Millisecond; gap = gap.Add(time.Second) {
 				all = append(all, sampled{at: gap, rate: -1})
@@ -257,6 +253,38 @@ func (b *board) take(a answer) {
 		all = append(all, s)
 		b.samples[j.Job] = all[max(0, len(all)-boardSamples):]
 	}
+}
+
+// fresh returns how many events of a job are new: of offsets that no answer had reached before. What a process reads
+// again after a kill is not new, and neither is what ClickHouse had already when the process got the partition.
+func (b *board) fresh(j *boardJob) float64 {
+	if b.reached[j.Job] == nil {
+		b.reached[j.Job] = map[int32]boardPartition{}
+	}
+	offsets := int64(0)
+	for _, p := range j.health.Partitions {
+		before := b.reached[j.Job][p.Partition]
+		at := before.Next
+		if p.Durable < before.Durable { // of another topic, which was created in place of the one before
+			at = p.Durable
+		} else if !p.Since.Equal(before.Since) {
+			at = max(at, p.Durable)
+		}
+		offsets += max(0, p.Next-at)
+		p.Next = max(p.Next, at)
+		b.reached[j.Job][p.Partition] = p
+	}
+	if j.health.Events == nil {
+		return float64(offsets)
+	}
+	return float64(offsets) * total(j.health.Events) / max(1, total(j.health.Records))
+}
+
+func total(outcomes map[string]uint64) (sum float64) {
+	for _, n := range outcomes {
+		sum += float64(n)
+	}
+	return sum
 }
 
 // turn shows another job, the next one by 1 and the one before by -1.

@@ -47,10 +47,7 @@ func TestRecovery(t *testing.T) {
 	health := func(job string, durable ...int64) boardHealth {
 		h := boardHealth{Job: job}
 		for p, d := range durable {
-			h.Partitions = append(h.Partitions, struct {
-				Partition int32 `json:"partition"`
-				Durable   int64 `json:"durable"`
-			}{int32(p), d})
+			h.Partitions = append(h.Partitions, boardPartition{Partition: int32(p), Durable: d})
 		}
 		return h
 	}

@@ -146,7 +146,10 @@ func (s screen) failed(j *boardJob) []string {
 
 // facts are the numbers of the job's health.
 func (s screen) facts(b *board, j *boardJob, now time.Time) []string {
-	rate, flush, audited := "…", "none yet", "audit none yet"
+	rate, flush, audited, lag := "…", "none yet", "audit none yet", "-"
+	if len(j.health.Partitions) > 0 { // else it is not known
+		lag = count(float64(j.health.Lag))
+	}
 	if r := lately(b.samples[j.Job]); r >= 0 {
 		rate = count(r)
 	}
@@ -159,13 +162,13 @@ func (s screen) facts(b *board, j *boardJob, now time.Time) []string {
 			audited = s.style(red, audited)
 		}
 	}
-	dead := uint64(0)
+	dead := uint64(0) // since the process started: there may be older ones
 	for _, o := range []window.Outcome{window.Late, window.Future, window.Malformed} {
 		dead += j.health.outcomes()[o.String()]
 	}
 	return []string{
-		"events/s " + s.style(bold, rate), "lag " + s.style(bold, count(float64(j.health.Lag))),
-		"last flush " + flush, "dead letters " + count(float64(dead)), audited,
+		"events/s " + s.style(bold, rate), "lag " + s.style(bold, lag),
+		"last flush " + flush, "dead letters +" + count(float64(dead)), audited,
 	}
 }
 

@@ -45,27 +45,27 @@ func boardOf(t *testing.T) *board {
 			{"job":"clicks","window_s":60,"by":["page","country"],"measures":[{"name":"hits","kind":"hits","shows":"events"},{"name":"users","kind":"hll","shows":"people"},{"name":"places","kind":"geo","shows":"positions"}]},
 			{"job":"locations","window_s":60,"by":[],"measures":[{"name":"hits","kind":"hits","shows":"events"}]}]}`,
 		"health": `{"now":"2026-11-23T12:00:00Z","audit":{"at":"2026-11-23T11:59:00Z","mismatches":0},"jobs":[
-			{"job":"clicks","state":"running","trouble":[],"lag":1234,"records":{"counted":NOW,"late":3,"future":1,"malformed":20,"filtered":7},"last_flush":"2026-11-23T11:59:59.6Z","partitions":[{"partition":0,"durable":7}]},
+			{"job":"clicks","state":"running","trouble":[],"lag":1234,"records":{"counted":NOW,"late":3,"future":1,"malformed":20,"filtered":7},"last_flush":"2026-11-23T11:59:59.6Z","partitions":[{"partition":0,"next":NEXT,"durable":7,"since":"2026-11-23T09:00:00Z"}]},
 			{"job":"locations","state":"failed","trouble":["the log was cut off at ` + `\u001b[31m` + `7"],"lag":0,"records":{},"last_flush":null,"partitions":[]}]}`,
 		"people": `{"now":[{"last":"60s","value":1234,"error":10.1},{"last":"5m","value":56789,"error":461.4},{"last":"30m","value":1234567,"error":10000},{"last":"today","value":98765432,"error":802222}]}`,
 		"top":    `{"columns":["page","country"],"groups":[` + strings.Join(groups, ",") + `],"of":36}`,
 	}
 	// A rise, three seconds without an answer, and a new process.
 	var mu sync.Mutex
-	looks, records, now := 0, 0, time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	looks, records, next, now := 0, 0, 0, time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		path := filepath.Base(r.URL.Path)
 		if path == "health" {
-			records += 20 * looks
+			next, records = next+20*looks, records+20*looks
 			if looks == 60 {
-				records, now = 100, now.Add(3*time.Second)
+				next, records, now = next-20*looks+100, 100, now.Add(3*time.Second)
 			}
 			looks++
 			now = now.Add(time.Second)
 		}
-		text := strings.Replace(replies[path], "NOW", fmt.Sprint(records), 1)
+		text := strings.NewReplacer("NOW", fmt.Sprint(records), "NEXT", fmt.Sprint(next)).Replace(replies[path])
 		fmt.Fprint(w, strings.Replace(text, "2026-11-23T12:00:00Z", now.Format(time.RFC3339), 1))
 	}))
 	t.Cleanup(server.Close)
@@ -151,9 +151,9 @@ func TestBoardWithoutGroups(t *testing.T) {
 		case "jobs":
 			fmt.Fprint(w, `{"jobs":[{"job":"clicks","window_s":1,"by":["page"],"measures":[{"name":"hits","shows":"events"},{"name":"users","shows":"people"}]}]}`)
 		case "health":
-			fmt.Fprint(w, `{"now":"2026-11-23T12:00:00Z","jobs":[{"job":"clicks","state":"running","lag":77}]}`)
+			fmt.Fprint(w, `{"now":"2026-11-23T12:00:00Z","jobs":[{"job":"clicks","state":"running","lag":77,"partitions":[{"partition":0}]}]}`)
 		case "people":
-			fmt.Fprint(w, `{"now":[{"last":"60s","value":1234}],"partial":true}`)
+			fmt.Fprint(w, `{"now":[{"last":"60s","value":1234}],"partial":"no answer"}`)
 		case "top":
 			mu.Lock()
 			last = r.URL.Query().Get("last")
@@ -170,7 +170,7 @@ func TestBoardWithoutGroups(t *testing.T) {
 	}
 	b.take(a)
 	got := screen{width: 200}.plain(b, drawn)
-	for _, want := range []string{"1,234", "lag 77", "502 Bad Gateway: ClickHouse is away"} {
+	for _, want := range []string{"1,234", "lag 77", "api/v1/people?job=clicks: no answer"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
@@ -254,12 +254,66 @@ func TestEventsOfArrays(t *testing.T) {
 	for i := range uint64(2) {
 		a := answer{taken: at, jobs: []boardJob{{Job: "clicks", health: boardHealth{
 			Records: map[string]uint64{"counted": 10 * i}, Events: map[string]uint64{"counted": 400 * i, "malformed": 20 * i},
+			Partitions: []boardPartition{{Next: int64(10 * i)}},
 		}}}}
 		a.health.Now = at.Add(time.Duration(i) * time.Second)
 		b.take(a)
 	}
-	if text := (screen{width: 200}).plain(b, at.Add(time.Second)); !strings.Contains(text, "events/s 420 ") || !strings.Contains(text, "dead letters 20 ") {
+	if text := (screen{width: 200}).plain(b, at.Add(time.Second)); !strings.Contains(text, "events/s 420 ") || !strings.Contains(text, "dead letters +20 ") {
 		t.Error(text)
+	}
+}
+
+// TestReadAgain: records that are read again after a kill are not traffic, whether ClickHouse has them already or not, and
+// neither are those that another process has counted meanwhile. Those of a topic that was created again are.
+func TestReadAgain(t *testing.T) {
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	b := newBoard("http://weir", "", "")
+	for i, c := range []struct {
+		since         int // the process, by when it got the partition
+		next, durable int64
+		want          float64
+	}{
+		{1, 94_000, 93_900, -1},
+		{1, 94_300, 94_200, 300},
+		{1, 94_600, 94_200, 300}, // ClickHouse does not answer
+		{2, 65_536, 94_200, 0},   // killed
+		{2, 94_500, 94_200, 0},
+		{2, 94_700, 94_500, 100},
+		{2, 95_000, 94_900, 300},
+		{3, 131_072, 150_000, 0}, // others had the partition for an hour
+		{3, 150_200, 150_100, 200},
+		{4, 0, 0, 0}, // created again
+		{4, 300, 200, 300},
+	} {
+		a := answer{taken: at, jobs: []boardJob{{Job: "clicks", health: boardHealth{
+			Records: map[string]uint64{"counted": uint64(1000 * i)}, Partitions: []boardPartition{{Next: c.next, Durable: c.durable, Since: at.Add(time.Duration(c.since) * time.Hour)}},
+		}}}}
+		a.health.Now = at.Add(time.Duration(i) * time.Second)
+		b.take(a)
+		if all := b.samples["clicks"]; all[len(all)-1].rate != c.want {
+			t.Errorf("answer %d: %g events per second, want %g", i, all[len(all)-1].rate, c.want)
+		}
+	}
+}
+
+// TestPartly: numbers that were made without ClickHouse are not shown without a word.
+func TestPartly(t *testing.T) {
+	replies := map[string]string{
+		"jobs":   `{"jobs":[{"job":"clicks","window_s":60,"by":["page"],"measures":[{"name":"users","kind":"hll","shows":"people"}]}]}`,
+		"health": `{"now":"2026-11-23T12:00:00Z","jobs":[{"job":"clicks","state":"joining","trouble":[],"partitions":[]}]}`,
+		"people": `{"now":[{"last":"60s","value":12}],"partial":"only what this process knows by itself: no answer"}`,
+		"top":    `{"columns":["page"],"groups":[],"of":0}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, replies[filepath.Base(r.URL.Path)]) }))
+	defer server.Close()
+	b := newBoard(server.URL, "", "")
+	b.take(b.look(t.Context(), nil))
+	text := screen{width: 120}.plain(b, drawn)
+	for _, want := range []string{"60s", " 12", "api/v1/people?job=clicks: only what this process knows by itself: no answer", "lag -"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
 	}
 }
 

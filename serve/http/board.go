@@ -37,6 +37,7 @@ type partitionHealth struct {
 	Watermark *time.Time `json:"watermark"`
 	Next      int64      `json:"next"`    // offset to be counted next
 	Durable   int64      `json:"durable"` // everything below is in ClickHouse
+	Since     time.Time  `json:"since"`   // when this process got the partition: it may read again what was counted before
 	Chunk     chunk      `json:"chunk"`
 }
 
@@ -78,7 +79,7 @@ func healthOf(j jobs.Status, size int64) jobHealth {
 	for _, p := range j.Partitions {
 		h.Lag += p.Lag
 		h.Partitions = append(h.Partitions, partitionHealth{
-			p.Partition, p.Lag, eventTime(int64(p.Watermark)), p.Next, p.Durable, chunk{p.Next / size, p.Next % size, size},
+			p.Partition, p.Lag, eventTime(int64(p.Watermark)), p.Next, p.Durable, p.Since.UTC(), chunk{p.Next / size, p.Next % size, size},
 		})
 	}
 	slices.SortFunc(h.Partitions, func(a, b partitionHealth) int { return int(a.Partition) - int(b.Partition) })
