@@ -41,7 +41,7 @@ func TestPageHeap(t *testing.T) {
 	base := regexp.MustCompile(`http://[^ ]+`).FindString(p.prints(`^http `))
 	p.prints(`^ready `)
 	b := browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
-	b.Visit(base + "/?last=5m&steps=/p/1,/p/2,/p/3")
+	b.Visit(base + "/?last=5m&steps=active:/p/1,active:/p/2,active:/p/3")
 	b.Until(`document.querySelectorAll("#funnel .row").length === 3 && document.querySelector("#map canvas")`)
 
 	length := time.Duration(*soakMinutes * float64(time.Minute))

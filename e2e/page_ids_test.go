@@ -64,9 +64,35 @@ func (w *watched) funnel() {
 	}
 	w.Until(`((e) => { e.focus(); return e === document.activeElement; })(document.querySelector("#funnel input"))`)
 	w.Until(`[...document.querySelectorAll("#known-page option")].some((o) => o.value === "/p/0")`)
-	w.Press(names[0] + "\t")
-	w.Until(`document.activeElement === document.querySelectorAll("#funnel input")[1] || (document.querySelectorAll("#funnel input")[1].focus(), false)`)
-	w.Press(names[1] + "\r")
+	// To the next field by Tab, and by the mouse: what is typed there is there.
+	field := func(i int) string { return fmt.Sprintf(`document.querySelectorAll("#funnel input")[%d]`, i) }
+	for try := range 6 {
+		w.Until(fmt.Sprintf(`(%s.select(), document.activeElement === %[1]s)`, field(0)))
+		w.Press(fmt.Sprint("/q/", try))
+		if try%2 == 0 {
+			for i := 0; i < 3 && w.Text("document.activeElement === "+field(1)) != "true"; i++ { // over a button and a measure
+				w.Press("\t")
+			}
+		} else {
+			w.Click("#funnel li:nth-child(2) input")
+		}
+		w.Press("x")
+		if typed := w.Text(field(1) + ".value + (document.activeElement === " + field(1) + ")"); !strings.HasSuffix(typed, "xtrue") {
+			w.t.Errorf("try %d: the second field and whether it has the focus: %q", try, typed)
+		}
+	}
+	w.Until(`(` + field(0) + `.select(), true)`)
+	w.Press(names[0])
+	w.Until(`(` + field(1) + `.select(), true)`)
+	w.Press(names[1])
+	w.send(77, 10) // the page is painted again
+	hits, _ := w.all()
+	w.shows("#hits .total strong", hits)
+	w.caughtUp("clicks")
+	if typed := w.Text(field(1) + ".value + (document.activeElement === " + field(1) + ")"); typed != names[1]+"true" {
+		w.t.Errorf("while numbers changed, what is typed is now %q", typed)
+	}
+	w.Press("\r")
 	w.taken(names[:2])
 	w.Click("#funnel .builder > button")
 	w.Until(`document.activeElement === document.querySelectorAll("#funnel input")[2]`)
@@ -84,8 +110,27 @@ func (w *watched) funnel() {
 		w.t.Errorf("a funnel of %s steps can be built, want 5", n)
 	}
 
+	// Steps are measures too, chosen by keyboard: a letter chooses the measure that begins with it.
+	w.open()
+	w.Until(`document.querySelector("#funnel .message").textContent === "Fill in two steps or more."`)
+	for i := range 2 {
+		w.Until(fmt.Sprintf(`((e) => { e?.focus(); return e && e === document.activeElement; })(document.querySelectorAll("#funnel select")[%d])`, i))
+		w.Press("p")
+	}
+	w.Until(`new URLSearchParams(location.search).get("steps") === "people,people"`)
+	var people [][]string
+	for _, row := range w.sql("SELECT least, most FROM clicks_funnel(from = toDateTime(%d), to = toDateTime(%d), steps = ['people', 'people']) ORDER BY step", w.start.Unix(), w.start.Add(2*time.Minute).Unix()) {
+		people = append(people, []string{"people", between(row[0], row[1])})
+	}
+	await.Until(w.t, func() error {
+		if got := w.rows("#funnel .row", ".name", ".value"); len(people) != 2 || fmt.Sprint(got) != fmt.Sprint(people) {
+			return notYet("the funnel of measures is %q, and in the view %q", got, people)
+		}
+		return nil
+	})
+
 	// On a wall there is a funnel if its steps are in the address, and nothing to build it.
-	w.open("kiosk", "", "steps", "/p/0,/p/4")
+	w.open("kiosk", "", "steps", "active:/p/0,active:/p/4")
 	w.taken([]string{"/p/0", "/p/4"})
 	if visible := w.Text(`document.querySelector("#funnel .builder").checkVisibility()`); visible != "false" {
 		w.t.Error("a funnel can be built on a wall")
@@ -113,7 +158,7 @@ func (w *watched) taken(names []string) {
 	}
 	var want [][]string
 	for i, row := range w.sql("SELECT least, most FROM clicks_funnel(from = toDateTime(%d), to = toDateTime(%d), steps = [%s]) ORDER BY step", w.start.Unix(), w.start.Add(2*time.Minute).Unix(), strings.Join(list, ", ")) {
-		want = append(want, []string{names[i], between(row[0], row[1])})
+		want = append(want, []string{"active · " + names[i], between(row[0], row[1])})
 	}
 	if first := fmt.Sprint(len(w.users[names[0]])); len(want) != len(names) || want[0][1] != first {
 		w.t.Errorf("the funnel %q is %q, and %s people take the first step", names, want, first)
@@ -175,7 +220,7 @@ func TestPageBounds(t *testing.T) {
 
 	var written []string
 	for _, name := range steps {
-		written = append(written, stepOf(name))
+		written = append(written, "active:"+stepOf(name))
 	}
 	w.Browser = browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
 	until := w.start.Add(20 * time.Minute).Format(time.RFC3339)
@@ -197,8 +242,8 @@ func TestPageBounds(t *testing.T) {
 	is("sessions", [][]string{{at(3), "40 to 80"}, {at(2), "0"}, {at(1), "0"}, {at(0), "200"}}, "#sessions tbody tr", "th", "td")
 	is("funnel", [][]string{{steps[0], "", "200"}, {steps[1], "75% to 100%", "150 to 200"}, {steps[2], "60% to 80%", "120 to 160"}}, "#funnel .row", ".name", ".error", ".value")
 	w.picture("bounds")
-	w.states("#sessions", 240, 280)
-	w.states("#funnel", 200+150+120, 200+200+160)
+	w.states("#sessions", 1, 240, 280)
+	w.states("#funnel", 2, 200+150+120, 200+200+160)
 
 	w.Resize(browsertest.Size{Width: 320, Height: 700})
 	w.Until(`document.documentElement.scrollWidth <= 320`)
@@ -211,19 +256,19 @@ func TestPageBounds(t *testing.T) {
 	w.Until(`document.querySelector("#sessions .total strong")?.textContent === "160" && document.querySelector("#sessions .message").textContent === "Hidden: fewer than 81 people in each step."`)
 	w.open("job", "hourly", "until", until)
 	w.Until(`document.querySelector("#sessions").dataset.state === "ok" && [...document.querySelectorAll("#sessions option")].map((o) => o.textContent).join() === "1 h"`)
-	w.open("job", "locations", "steps", "/p/1,/p/2")
+	w.open("job", "locations", "steps", "active:/p/1,active:/p/2")
 	w.Until(`document.querySelector("#hits .message")?.textContent === "Nothing was counted in this range." && !document.querySelector("#sessions, #funnel")`)
 	w.Clean(strings.TrimPrefix(w.base, "http://"))
 }
 
-// states runs the statement that a tile shows, and compares the sums of its last two columns.
-func (w *watched) states(tile string, least, most int64) {
+// states runs the statement that a tile shows, and compares the sums of two columns, from one on.
+func (w *watched) states(tile string, column int, least, most int64) {
 	w.t.Helper()
 	w.Click(tile + " .how")
 	w.Until(`document.querySelectorAll("#ask pre").length === 2`) // no command of Redis has such an answer
 	for _, row := range w.sql("%s", w.Text(`document.querySelector("#ask pre").textContent`)) {
-		least -= integer(w.t, row[len(row)-2])
-		most -= integer(w.t, row[len(row)-1])
+		least -= integer(w.t, row[column])
+		most -= integer(w.t, row[column+1])
 	}
 	if least != 0 || most != 0 {
 		w.t.Errorf("%s has bounds that are %d and %d greater than those of its statement", tile, least, most)

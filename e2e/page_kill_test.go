@@ -28,15 +28,15 @@ func TestPageKill(t *testing.T) {
 	b.Excuse("net::ERR_CONNECTION_RESET")
 	b.Visit(base + "/?last=15m")
 
-	// One answer tells no rate, and two tell that of the second between them.
+	// One answer tells no rate, and two tell that of the second between them. What another process reads again is none.
 	rates := b.Text(`import(new URL("tiles.js", document.querySelector("script[type=module]").src)).then(({ Worker }) => {
 		const tile = new Worker({ explain() {} });
-		return [[1, 7000], [2, 7300]].map(([second, counted]) => {
-			tile.show({ now: ` + "`2026-11-26T10:00:0${second}Z`" + `, worker: { pid: 1 }, jobs: [{ records: { counted } }] });
+		return [[1, 7000, 6900, 1], [2, 7300, 7200, 1], [3, 0, 7200, 2], [4, 7290, 7200, 2], [5, 7600, 7500, 2]].map(([second, next, durable, pid]) => {
+			tile.show({ now: ` + "`2026-11-26T10:00:0${second}Z`" + `, worker: { pid }, jobs: [{ job: "clicks", records: { counted: next * second }, partitions: [{ partition: 0, next, durable, since: "" + pid }] }] });
 			return tile.rate.textContent;
 		}).join("; ");
 	})`)
-	if want := "– events per second, by process 1; 300 events per second, by process 1"; rates != want {
+	if want := "– events per second, by process 1; 300 events per second, by process 1; 150 events per second, by process 2; 100 events per second, by process 2; 150 events per second, by process 2"; rates != want {
 		t.Errorf("the tile says %q, want %q", rates, want)
 	}
 

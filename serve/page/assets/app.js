@@ -1,7 +1,7 @@
 // The page: asks what there is, lays out the tiles, and keeps one stream open whose
 // questions are those of the tiles.
 
-import { h, put, say, select, fromTo, span } from "./dom.js";
+import { h, put, say, select, when, fromTo, span } from "./dom.js";
 import { state, read, go, watch } from "./state.js";
 import { People, Series, Heat, Members, Top, Returning, Sessions, Funnel, Worker, Health, DeadLetters, measuresOf, lengths } from "./tiles.js";
 
@@ -254,9 +254,13 @@ function connect(asking) {
   };
   questions.forEach((q, i) => now.addEventListener("ask" + i, (e) => {
     hear();
-    live("ok", "live");
     const answer = JSON.parse(e.data);
     asking.filter((t) => t.asking === q).forEach((t) => t.take(answer));
+    if (q !== "health" && answer.status === 200 && !answer.answer.partial) {
+      whole = Date.now();
+      asOf = answer.answer.as_of ?? asOf;
+    }
+    judge();
   }));
   now.addEventListener("wait", (e) => held("waiting for a place", JSON.parse(e.data).error));
   now.onopen = () => {
@@ -273,6 +277,20 @@ function connect(asking) {
       refusal(url).then((why) => why && now === stream && held("refused", why));
     }
   };
+}
+
+// ClickHouse is away if tiles lack it and no question had a whole answer for so many milliseconds. Then one banner says
+// so, in place of each tile.
+const lacking = 2500;
+let whole = Date.now(); // when the last whole answer came
+let asOf = null; // the time that it was of
+
+function judge() {
+  const silent = Date.now() - whole, gone = silent > lacking && tiles.some((t) => t.offered() && t.lacks);
+  live(gone ? "away" : "ok", gone ? "ClickHouse is away" : "live");
+  say($("away-length"), ` for ${Math.round(silent / 1000)} s`);
+  say($("away-old"), asOf ? ` The grey numbers are of ${when(asOf, true)}.` : "");
+  tiles.forEach((t) => t.lack(whole));
 }
 
 // refusal asks why a stream is refused; empty: it is not, or nothing answers.
@@ -292,6 +310,7 @@ async function refusal(url) {
 function live(what, text, length = "") {
   $("live").dataset.state = what;
   document.documentElement.dataset.live = what;
+  $("away").hidden = what !== "away";
   say($("live-text"), text);
   say($("live-length"), length);
 }
@@ -311,6 +330,7 @@ setInterval(() => {
 function anew() {
   rest();
   if (heard) hear(); // the next one gets as long
+  whole = Date.now();
   tiles.filter((t) => t.offered() && t.question() != null).forEach((t) => t.element.toggleAttribute("data-old", true));
   start();
 }

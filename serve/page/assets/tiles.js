@@ -9,15 +9,16 @@ import { WorldMap, box } from "./map.js";
 // A tile is a section with a heading, what it shows, and a button that says how to ask the
 // same elsewhere.
 class Tile {
-  constructor(id, title, explain) {
+  constructor(id, title, page) {
     this.id = id;
+    this.page = page;
     this.name = title;
     this.title = h("h2", { id: id + "-title" }, title);
     this.tools = h("div", { class: "tools" });
     this.note = h("p", { class: "note" });
     this.body = h("div", { class: "body" });
     this.message = h("p", { class: "message", role: "status" }, "Waiting for the first answer …");
-    this.how = h("button", { type: "button", class: "how", "aria-label": "Ask it yourself: " + title, title: "The same in SQL, redis-cli and HTTP", onclick: () => explain(this) }, "</>");
+    this.how = h("button", { type: "button", class: "how", "aria-label": "Ask it yourself: " + title, title: "The same in SQL, redis-cli and HTTP", onclick: () => page.explain(this) }, "</>");
     this.element = h("section", { id, class: "tile", "aria-labelledby": id + "-title", "data-state": "loading" },
       h("div", { class: "head" }, this.title, this.tools, this.how), this.note, this.message, this.body);
   }
@@ -32,20 +33,32 @@ class Tile {
     return this.question() != null;
   }
 
-  // take shows an event of the stream.
+  // take shows an event of the stream. An answer without ClickHouse does not take the place of a whole one, which
+  // stays and is marked as old. Without one before, it is shown: it has something, or it would be an error.
   take({ status, answer, error }) {
-    this.element.toggleAttribute("data-old", false);
-    if (status !== 200) {
+    const lacks = status === 502 || answer?.partial != null;
+    this.element.toggleAttribute("data-old", lacks);
+    this.lacks = lacks ? { answer, error, at: Date.now() } : null;
+    if (lacks) {
+      if (!this.full && answer) this.show(answer);
+      this.lack(0);
+    } else if (status !== 200) {
       this.say("error", status === 403 ? "Withheld: " + error : error);
-      return;
+    } else {
+      const empty = this.show(answer);
+      this.full = { state: empty ? "empty" : "ok", text: empty };
+      this.say(this.full.state, empty);
     }
-    const empty = this.show(answer);
-    this.say(empty ? "empty" : "ok", empty || (answer.partial ? this.partial() : ""));
   }
 
-  // partial says what an answer lacks that was made without ClickHouse.
-  partial() {
-    return "ClickHouse does not answer. These are the numbers of this process alone.";
+  // lack says why there is no whole answer, if another question has had one since then. Otherwise ClickHouse is
+  // away, and the banner of the page says so.
+  lack(since) {
+    if (!this.lacks) return;
+    const { answer, error, at } = this.lacks, why = since > at ? error ?? answer.partial : "";
+    if (this.full) this.say(this.full.state, why || this.full.text);
+    else if (answer) this.say("ok", why || "Of this process alone.");
+    else this.say("error", why || "Not known.");
   }
 
   say(what, text) {
@@ -54,6 +67,7 @@ class Tile {
   }
 
   reset() {
+    this.full = this.lacks = null;
     this.say("loading", "Waiting for the first answer …");
   }
 }
@@ -116,8 +130,7 @@ const zoom = (page) => (from, until) => {
 
 export class People extends Tile {
   constructor(page) {
-    super("people", "People now", page.explain);
-    this.page = page;
+    super("people", "People now", page);
     this.numbers = ["60s", "5m", "30m", "today"].map((last) => {
       const value = h("dd", { class: "big", "data-last": last }, "–");
       const error = h("dd", { class: "error" });
@@ -146,8 +159,7 @@ export class People extends Tile {
 export class Series extends Tile {
   // measure returns the measure that is shown, and choices those that may be chosen here.
   constructor(page, id, title, measure, choices = () => []) {
-    super(id, title, page.explain);
-    this.page = page;
+    super(id, title, page);
     this.measure = measure;
     this.choices = choices;
     this.total = h("p", { class: "total" });
@@ -182,8 +194,7 @@ export class Series extends Tile {
 
 export class Heat extends Tile {
   constructor(page) {
-    super("map", "Where people are", page.explain);
-    this.page = page;
+    super("map", "Where people are", page);
     this.map = new WorldMap((cell) => go({ cell: cell || null }));
     put(this.body, this.map.element);
   }
@@ -210,8 +221,7 @@ export class Heat extends Tile {
 // is no answer.
 export class Members extends Tile {
   constructor(page, heat) {
-    super("members", "Who is there", page.explain);
-    this.page = page;
+    super("members", "Who is there", page);
     this.heat = heat;
     this.rows = h("tbody");
     put(this.body, h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Who is there, as a table" }, h("table", null,
@@ -237,8 +247,7 @@ const membersMost = 100;
 
 export class Top extends Tile {
   constructor(page) {
-    super("top", "Top groups", page.explain);
-    this.page = page;
+    super("top", "Top groups", page);
     this.list = h("ol", { class: "bars" });
     put(this.body, this.list);
     this.rows = new Map();
@@ -315,8 +324,7 @@ const knows = (job) => job.measures.find((m) => m.returning && m.name === state.
 
 export class Returning extends Tile {
   constructor(page) {
-    super("returning", "Who came back", page.explain);
-    this.page = page;
+    super("returning", "Who came back", page);
     this.table = h("table", { class: "triangle" });
     put(this.body, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Who came back, as a table" }, this.table));
   }
@@ -396,8 +404,7 @@ function calendar(answer) {
 
 export class Sessions extends Tile {
   constructor(page) {
-    super("sessions", "Sessions over time", page.explain);
-    this.page = page;
+    super("sessions", "Sessions over time", page);
     this.total = h("p", { class: "total" });
     this.chart = new Between("Sessions", zoom(page));
     put(this.body, this.total, this.chart.element);
@@ -439,27 +446,31 @@ export class Sessions extends Tile {
 
 const stepsMost = 5;
 
-// The texts of a step's groups stand in the address as the API has them, without the measure.
-const written = (texts) => texts.map((text) => (text === "" ? "*" : text.replace(/[%:,*]/g, (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase()))).join(":");
+// A step stands in the address as the API has it: a measure and, after a colon each, texts of groups.
+const written = ({ measure, texts }) => [measure, ...texts.map((text) => (text === "" ? "*" : text.replace(/[%:,*]/g, (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase())))].join(":").replace(/(:\*)+$/, "");
 const unescaped = (text) => (text === "*" ? "" : text.replace(/%(25|3A|2C|2A)/gi, (_, x) => String.fromCharCode(parseInt(x, 16))));
 
 export class Funnel extends Tile {
   constructor(page) {
-    super("funnel", "Funnel", page.explain);
-    this.page = page;
+    super("funnel", "Funnel", page);
     this.list = h("ol", { class: "bars" });
     this.steps = h("ol", { class: "steps" });
+    this.rows = [];
     this.add = h("button", { type: "button", onclick: () => this.more() }, "Add a step");
-    this.rows = 2;
     this.form = h("form", { class: "builder", "aria-label": "Steps of the funnel", onsubmit: (e) => e.preventDefault() }, this.steps, this.add);
     this.element.insertBefore(this.form, this.message);
     put(this.body, this.list);
     say(this.note, "How many people take these steps in this order, in the range of the page. An empty field stands for every value.");
   }
 
-  // possible says whether the job has steps: people that it knows again, in groups.
+  // measures returns the names of those that a step may have: they know people again.
+  measures() {
+    return this.page.job.measures.filter((m) => m.returning).map((m) => m.name);
+  }
+
+  // possible says whether the job has steps: groups of people that it knows again, or several measures of them.
   possible() {
-    return this.page.job.by.length > 0 && this.page.job.rollup_s > 0 && knows(this.page.job) != null;
+    return this.page.job.rollup_s > 0 && this.measures().length > (this.page.job.by.length ? 0 : 1);
   }
 
   // offered says so too, but on a wall, where nothing can be built.
@@ -467,39 +478,70 @@ export class Funnel extends Tile {
     return "kiosk" in state ? this.question() != null : this.possible();
   }
 
-  // chosen returns the texts of each step, by group column.
+  // chosen returns the steps of the address.
   chosen() {
-    const by = this.page.job.by;
-    return state.steps ? state.steps.split(",").map((s) => by.map((_, i) => unescaped(s.split(":")[i] ?? "*"))) : [];
+    return (state.steps?.split(",") ?? []).map((s) => s.split(":")).map(([measure, ...texts]) => ({ measure, texts: this.page.job.by.map((_, i) => unescaped(texts[i] ?? "*")) }));
   }
 
   question() {
-    const steps = this.chosen();
-    if (!this.possible() || steps.length < 2) return null;
-    const m = knows(this.page.job).name;
-    return ask("funnel", { job: this.page.job.job, steps: steps.map((s) => m + ":" + written(s)).join(","), ...range() });
+    if (!this.possible() || this.chosen().length < 2) return null;
+    return ask("funnel", { job: this.page.job.job, steps: state.steps, ...range() });
+  }
+
+  // row makes the fields of a step. They stay while the page changes, so that the focus and what is typed stay too.
+  row() {
+    const change = () => this.change(), measures = this.measures();
+    const measure = measures.length > 1 && select("", [["", "choose …"], ...measures], "", change);
+    const inputs = this.page.job.by.map((c) => h("input", { list: "known-" + c, autocomplete: "off", spellcheck: "false", onchange: change }));
+    const labels = inputs.map((input) => h("label", { class: "choice" }, h("span"), input));
+    const remove = h("button", { type: "button", class: "link", onclick: () => this.remove(row) }, "remove");
+    const row = { element: h("li", null, measure, labels, remove), select: measure ? measure.querySelector("select") : null, inputs, remove };
+    row.names = [...row.element.querySelectorAll("label > span")];
+    return row;
+  }
+
+  // typed returns the steps of the fields, without those of which all fields are empty.
+  typed() {
+    return this.rows.filter(({ select, inputs }) => select?.value || inputs.some((of) => of.value !== "")).map(({ select, inputs }) => {
+      const measure = select?.value || knows(this.page.job).name;
+      if (select) select.value = measure;
+      return { measure, texts: inputs.map((of) => of.value) };
+    });
   }
 
   more() {
-    this.rows++;
+    this.rows.push(this.row());
     this.controls();
-    this.steps.lastChild.querySelector("input").focus();
+    const { inputs, select } = this.rows.at(-1);
+    (inputs[0] ?? select).focus();
   }
 
-  // change takes the fields' texts; steps of which all fields are empty are left out.
   change() {
-    const steps = [...this.steps.children].map((row) => [...row.querySelectorAll("input")].map((of) => of.value)).filter((texts) => texts.some((text) => text !== ""));
-    this.rows = Math.max(2, steps.length);
-    go({ steps: steps.length ? steps.map(written).join(",") : null });
+    this.last = this.typed().map(written).join(",") || null;
+    go({ steps: this.last });
   }
 
+  remove(row) {
+    this.rows = this.rows.filter((other) => other !== row);
+    this.change();
+  }
+
+  // controls fills the fields if the address has other steps than they had last.
   controls() {
-    const by = this.page.job.by, steps = this.chosen();
-    this.rows = Math.max(this.rows, steps.length);
-    put(this.steps, Array.from({ length: this.rows }, (_, i) => h("li", null,
-      by.map((c, j) => h("label", { class: "choice" }, h("span", null, `${i + 1}. ${c}`), h("input", { value: steps[i]?.[j] ?? "", list: "known-" + c, autocomplete: "off", spellcheck: "false", onchange: () => this.change() }))),
-      steps[i] && h("button", { type: "button", class: "link", "aria-label": `Remove step ${i + 1}`, onclick: () => this.remove(i) }, "remove"))));
-    this.add.hidden = this.rows >= stepsMost;
+    const steps = this.chosen(), others = (state.steps ?? null) !== (this.last ?? null);
+    this.last = state.steps;
+    while (this.rows.length < Math.max(2, steps.length)) this.rows.push(this.row());
+    if (others) this.rows.forEach((row, i) => {
+      if (row.select) row.select.value = steps[i]?.measure ?? "";
+      row.inputs.forEach((input, j) => (input.value = steps[i]?.texts[j] ?? ""));
+    });
+    this.rows.forEach((row, i) => {
+      row.names.forEach((of, j) => say(of, `${i + 1}. ${(row.select ? ["step", ...this.page.job.by] : this.page.job.by)[j]}`));
+      row.remove.setAttribute("aria-label", `Remove step ${i + 1}`);
+      row.remove.hidden = this.rows.length < 3 && !steps[i];
+    });
+    put(this.steps, this.rows.map((row) => row.element));
+    this.add.hidden = this.rows.length >= stepsMost;
     this.how.hidden = this.question() == null;
     if (this.how.hidden) {
       put(this.list);
@@ -507,10 +549,10 @@ export class Funnel extends Tile {
     }
   }
 
-  remove(i) {
-    const steps = state.steps.split(",").filter((_, j) => j !== i);
-    this.rows = Math.max(2, steps.length);
-    go({ steps: steps.length ? steps.join(",") : null });
+  // called names a step by its measure, where there are several, and by its groups.
+  called({ measure, texts } = { texts: [] }) {
+    const several = this.measures().length > 1 && measure;
+    return [several, ...texts.map((text) => text || (several ? "" : "any"))].filter(Boolean).join(" · ");
   }
 
   show(answer) {
@@ -519,7 +561,7 @@ export class Funnel extends Tile {
       const bar = h("span", { class: "bar", "aria-hidden": "true" }), most = h("span", { class: "bar most", "aria-hidden": "true" });
       bar.style.setProperty("--share", first.most ? s.least / first.most : 0);
       most.style.setProperty("--share", first.most ? s.most / first.most : 0);
-      return h("li", null, h("div", { class: "row" }, most, bar, h("span", { class: "name" }, steps[i]?.map((text) => text || "any").join(" · ")),
+      return h("li", null, h("div", { class: "row" }, most, bar, h("span", { class: "name" }, this.called(steps[i])),
         h("span", { class: "value" }, bounds(s, k)), h("span", { class: "error" }, i && first.least && !s.withheld ? of(s, first) : "")));
     }));
     return first.most || first.withheld ? "" : "Nobody takes the first step in this range.";
@@ -537,9 +579,9 @@ function of(step, first) {
 // seconds after that, which the next worker catches up in, is cut off at the scale of the others.
 export class Worker extends Tile {
   constructor(page) {
-    super("worker", "Is anything lost?", page.explain);
-    this.page = page;
+    super("worker", "Is anything lost?", page);
     this.samples = [];
+    this.reached = new Map();
     this.button = h("button", { type: "button", class: "kill", onclick: () => this.kill() }, "Kill the worker (signal 9)");
     this.path = h("path", { "vector-effect": "non-scaling-stroke" });
     this.gaps = h("path", { class: "gap", "vector-effect": "non-scaling-stroke" });
@@ -576,15 +618,30 @@ export class Worker extends Tile {
     say(this.told, text);
   }
 
+  // fresh returns how many events of a job are new: of offsets that no answer had reached before. What a worker reads
+  // again after a kill is not new, and neither is what ClickHouse had already when it got the partition.
+  fresh({ job, events, records, partitions }) {
+    let offsets = 0;
+    for (const p of partitions) {
+      const before = this.reached.get(job + " " + p.partition);
+      let at = before?.next ?? 0;
+      if (p.durable < before?.durable) at = p.durable; // of another topic, which was created in place of the one before
+      else if (p.since !== before?.since) at = Math.max(at, p.durable);
+      offsets += Math.max(0, p.next - at);
+      this.reached.set(job + " " + p.partition, { ...p, next: Math.max(p.next, at) });
+    }
+    const total = (outcomes) => Object.values(outcomes).reduce((a, b) => a + b, 0);
+    return events ? (offsets * total(events)) / Math.max(1, total(records)) : offsets;
+  }
+
   show(answer) {
     const { pid, recovery } = answer.worker;
-    const at = Date.parse(answer.now), records = answer.jobs.reduce((sum, j) => sum + Object.values(j.events ?? j.records ?? {}).reduce((a, b) => a + b, 0), 0);
+    const at = Date.parse(answer.now), fresh = answer.jobs.reduce((sum, j) => sum + this.fresh(j), 0);
     const before = this.samples.at(-1);
     if (before) {
       for (let gap = before.at + 1000; at - gap > 1500; gap += 1000) this.samples.push({ at: gap, rate: 0, gap: true });
-      const since = before.pid === pid ? before.records : 0; // another process counts from 0
-      if (at > before.at) this.samples.push({ at, pid, records, rate: ((records - since) * 1000) / (at - before.at) });
-    } else this.samples.push({ at, pid, records, rate: 0, first: true }); // its rate is not known
+      if (at > before.at) this.samples.push({ at, rate: (fresh * 1000) / (at - before.at) });
+    } else this.samples.push({ at, rate: 0, first: true }); // its rate is not known
     this.samples = this.samples.slice(-120);
     const rates = this.samples.map((s) => s.rate).filter((r) => r > 0).sort((a, b) => a - b);
     const most = rates.at(-1) ?? 0, scale = Math.max(1, Math.min(most, 2 * (rates[rates.length >> 1] ?? 0))), left = 120 - this.samples.length;
@@ -608,15 +665,15 @@ export class Worker extends Tile {
 
 // audited says what the last audit found.
 function audited(audit) {
-  if (!audit) return "No scheduled audit yet: the first begins soon after the start, if there is an audit.interval.";
+  if (!audit) return "No scheduled audit has ended yet: the first begins soon after the start, if there is an audit.interval.";
   if (audit.mismatches) return `Audit: ${number(audit.mismatches)} mismatch${audit.mismatches === 1 ? "" : "es"} at ${when(audit.at, true)}.`;
   return `Audit: 0 mismatches at ${when(audit.at, true)}. Nothing is lost and nothing is doubled.`;
 }
 
 export class Health extends Tile {
   constructor(page) {
-    super("health", "Health", page.explain);
-    this.page = page;
+    super("health", "Health", page);
+    say(this.note, "Outcomes are those of this process since its start. What it reads again after a kill is among them.");
   }
 
   question() {
@@ -630,7 +687,7 @@ export class Health extends Tile {
       h("h3", null, j.job, h("span", { class: "pill", "data-state": j.trouble.length ? "error" : j.state }, j.trouble.length ? "trouble" : j.state)),
       j.trouble.map((text) => h("p", { class: "trouble" }, text)),
       h("dl", { class: "facts" },
-        fact("lag", number(j.lag) + " records"), fact("last flush", j.last_flush ? ago(j.last_flush, answer.now) + " ago" : "none yet"), fact("it took", j.last_flush ? Math.round(j.last_flush_took_s * 1000) + " ms" : "–"),
+        fact("lag", j.partitions.length ? number(j.lag) + " records" : "–"), fact("last flush", j.last_flush ? ago(j.last_flush, answer.now) + " ago" : "none yet"), fact("it took", j.last_flush ? Math.round(j.last_flush_took_s * 1000) + " ms" : "–"),
         fact("complete until", when(j.complete_until, true)),
         Object.entries(j.events ?? j.records ?? {}).filter(([k, n]) => n || k === "counted").sort((a, b) => b[1] - a[1]).map(([k, n]) => fact(k, number(n)))),
       h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Partitions of " + j.job }, h("table", null,
@@ -648,8 +705,7 @@ export class Health extends Tile {
 
 export class DeadLetters extends Tile {
   constructor(page) {
-    super("dead", "Dead letters", page.explain);
-    this.page = page;
+    super("dead", "Dead letters", page);
     say(this.note, "the last records that were not counted, and why");
     this.rows = h("tbody");
     this.table = h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Dead letters" }, h("table", { class: "dead" },
@@ -661,10 +717,6 @@ export class DeadLetters extends Tile {
     return ask("dead-letters", { n: 50 });
   }
 
-  partial() {
-    return "ClickHouse does not answer. Later ones may be missing.";
-  }
-
   show(answer) {
     const text = JSON.stringify(answer.dead_letters);
     if (text !== this.last) {
@@ -673,7 +725,7 @@ export class DeadLetters extends Tile {
         h("td", null, h("strong", null, d.outcome), " ", d.reason), h("td", null, h("code", null, d.payload || (d.bytes ? `${number(d.bytes)} bytes` : "")), d.binary && " (base64)"))));
     }
     this.table.hidden = !answer.dead_letters.length;
-    return answer.dead_letters.length ? "" : "None: every record was counted.";
+    return answer.dead_letters.length ? "" : "None: no record is kept that could not be counted.";
   }
 }
 
