@@ -15,11 +15,11 @@
 //	obey.go     doing what flow says: take, write, commit
 //	deliver.go  from the fetch to the workers, as far as memory allows
 //	worker.go   counting, on the goroutine that owns the partitions
+//	schema.go   schemas that records wait for
 //	rollup.go   touched windows recomputed into plain numbers
 //	pace.go     how far behind the log a run is
 //	watch.go    what the ledger covers of the whole topic; open.go: and what
 //	            transactions keep from being read
-//	verify.go   how far the ledger is from the log
 //	live.go     reads of what is not flushed yet
 //	status.go   what a job says about itself; quality.go: malformed records
 package jobs

@@ -12,8 +12,8 @@
 //	op.Observe(batch)       // as often as batches come
 //	changes := op.Take() // what a flush must merge into the sink
 //
-// What is particular to a kind of measure is in a file of its own (hll.go, bitmap.go,
-// bloom.go, max.go, geo.go); kind.go has what the rest knows of them.
+// What is particular to a kind of measure is in the kind's own file; kind.go has all kinds, and what the rest
+// knows of them.
 //
 // The rule of this package: a stored value is a function of the log alone.
 // Every decision depends only on the record, its chunk, and (for deduplication)

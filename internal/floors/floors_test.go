@@ -54,7 +54,6 @@ var floor = []struct {
 	{"weir/internal/infer", 3, "a first job from the records of a topic"},
 	{"weir/internal/local/...", 3, "embedded broker and engine"},
 	{"weir/internal/spelling", 0, "guesses what a misspelt name was meant to be"},
-	{"weir/internal/invariants", -1, "assertions"},
 	{"weir/internal/backoff", -1, "pauses after failures, without a clock"},
 	{"weir/internal/hashtable", -1, "the one index of the core, the sketches and the scratch keys"},
 	{"weir/internal/counts", -1, "what the core and the histograms count keys with"},
@@ -171,6 +170,42 @@ func height(path string) float64 {
 // rules treat a package and its subpackages as one.
 func sameTree(a, b string) bool {
 	return strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
+}
+
+// TestRules: each rule is about a package that is there, and names packages that are there.
+func TestRules(t *testing.T) {
+	ps := list(t)
+	there := func(name string, imports bool) bool {
+		return slices.ContainsFunc(ps, func(p pkg) bool {
+			return covers(name, p.ImportPath) || imports && slices.ContainsFunc(p.Imports, func(i string) bool { return strings.HasPrefix(i, name) })
+		})
+	}
+	var names, foreign []string
+	for _, f := range floor {
+		names = append(names, f.path)
+	}
+	for _, rule := range only {
+		names = append(names, rule.by...)
+		if len(rule.by) > 0 { // the others are of tests
+			foreign = append(foreign, rule.foreign)
+		}
+	}
+	for _, e := range exempt {
+		names, foreign = append(names, e.path), append(foreign, e.imports)
+	}
+	for _, rule := range alone {
+		names = append(append(names, rule.path), rule.uses...)
+	}
+	for _, name := range names {
+		if !there(name, false) {
+			t.Errorf("a rule names %s, which is not there", name)
+		}
+	}
+	for _, name := range append(foreign, foreignToPure...) {
+		if !there(name, true) {
+			t.Errorf("a rule is about %s, which nothing imports", name)
+		}
+	}
 }
 
 func TestFloors(t *testing.T) {
