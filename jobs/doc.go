@@ -20,6 +20,7 @@
 //	pace.go     how far behind the log a run is
 //	watch.go    what the ledger covers of the whole topic; open.go: and what
 //	            transactions keep from being read
+//	lost.go     a sink that lost what it acknowledged
 //	live.go     reads of what is not flushed yet
 //	status.go   what a job says about itself; quality.go: malformed records
 package jobs
