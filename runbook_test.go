@@ -43,6 +43,7 @@ var computed = map[string][]string{
 		"job ", "there is no view %s, which weir migrate had made: it was dropped, and what reads it fails: run `weir migrate`",
 		"job ", "view %s was made again or altered, by hand or by a tool, after weir migrate had made it: it may show other numbers: run `weir migrate`",
 		"job ", "view %s is not the one of this version and configuration, as after a change of either, or where the database was renamed or copied: run `weir migrate`",
+		"job ", "the SQL functions %s are not those of this version, as after weir migrate of another version for any database of the server, or a change by hand: rollups and queries may have wrong numbers: run `weir migrate`",
 		"job ", "rollup %s is no longer in %s: the table %s and the view %s_%[1]s stay and get nothing new; drop them when nothing reads them",
 		"job ", "table %s: %s was %s, is %s: run `weir migrate`; until then rows live as before",
 		"job ", "table %s: the values of %s live by another TTL than keep_states in %s says: run `weir migrate`; until then they live longer, or become 0 or empty too early",

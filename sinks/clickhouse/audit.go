@@ -50,6 +50,8 @@ func (d auditData) View() string      { return d.c.name("weir_audit") }
 func (d auditData) OnCluster() string { return d.c.onCluster() }
 func (d auditData) Ledger() string    { return d.c.read(LedgerTable, d.c.wide) }
 
+func (auditData) Foreign() string { return foreign() }
+
 // Others returns the sum of all outcomes but counted.
 func (d auditData) Others() string {
 	var sum []string

@@ -21,7 +21,7 @@ type inventory struct {
 	tables    map[string]found             // tables and views
 	columns   map[string]map[string]string // table → column → column.kind
 	defaults  map[string]map[string]string // table → column → expression of its DEFAULT, if it has one
-	functions map[string]bool
+	functions map[string]bool              // whether the server has the one of this version
 	recorded  map[string]string // object → the statement last run for it
 	ran       map[string]int64  // object → when, in Unix seconds
 	jobs      []registered
@@ -70,10 +70,11 @@ func (c *Client) inventory(ctx context.Context, on *replicas) (*inventory, error
 	if err != nil {
 		return nil, err
 	}
-	err = query(ctx, "list functions", "SELECT name FROM system.functions WHERE name LIKE 'weir%'", func(scan func(...any) error) error {
+	err = query(ctx, "list functions", "SELECT name, "+foreign()+" FROM system.functions WHERE name LIKE 'weir%'", func(scan func(...any) error) error {
 		var name string
-		err := scan(&name)
-		inv.functions[name] = true
+		var other uint8
+		err := scan(&name, &other)
+		inv.functions[name] = other == 0
 		return err
 	})
 	if err != nil || !inv.database {
@@ -167,7 +168,7 @@ func (c *Client) check(ctx context.Context, on *replicas, inv *inventory, l *lay
 		}
 	}
 	for _, f := range functions() {
-		if !inv.functions[f.name] {
+		if _, there := inv.functions[f.name]; !there {
 			return refuse(what, "there is no SQL function "+f.name, missingAction)
 		}
 	}
@@ -317,6 +318,13 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 		if sql, columns := t.forget(c, create); sql != "" {
 			note("table %s: the values of %s live by another TTL than keep_states in %s says: run `weir migrate`; until then they live longer, or become 0 or empty too early", t.name, strings.Join(columns, ", "), l.key("rollups"))
 		}
+	}
+	if others := inv.otherFunctions(c); others != nil {
+		var names []string
+		for _, f := range others {
+			names = append(names, f.name)
+		}
+		note("the SQL functions %s are not those of this version, as after weir migrate of another version for any database of the server, or a change by hand: rollups and queries may have wrong numbers: run `weir migrate`", strings.Join(names, ", "))
 	}
 	if len(notes) == 0 && inv.newest(l) == l.Spec.Version { // each of the others explains such views
 		for _, v := range slices.Concat(c.spread([]*layout{l}), l.views(c)) {

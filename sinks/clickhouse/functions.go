@@ -1,6 +1,9 @@
 package clickhouse
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // A function is one SQL function: CREATE FUNCTION name AS arrow.
 type function struct{ name, arrow string }
@@ -28,6 +31,29 @@ func functions() []function {
 
 func (f function) create(c *Client) string {
 	return "CREATE OR REPLACE FUNCTION " + f.name + c.onCluster() + " AS " + f.arrow
+}
+
+// foreign is a condition that a row of system.functions has the name of one of functions, and another text. The
+// record of a database cannot say that, because a migration of another database may have replaced it. The server
+// writes both texts in its way, so its version does not matter.
+func foreign() string {
+	var names, texts []string
+	for _, f := range functions() {
+		names, texts = append(names, text(f.name)), append(texts, text("CREATE FUNCTION "+f.name+" AS "+f.arrow))
+	}
+	list := strings.Join(names, ", ")
+	return fmt.Sprintf("name IN (%s) AND ifNull(formatQuerySingleLineOrNull(create_query) != formatQuerySingleLineOrNull(transform(name, [%s], [%s], '')), 1)", list, list, strings.Join(texts, ", "))
+}
+
+// otherFunctions returns the functions that the server lacks, or has as others, or that were others when the
+// views were made: ClickHouse puts the text of a function, not its name, into views.
+func (inv *inventory) otherFunctions(c *Client) (all []function) {
+	for _, f := range functions() {
+		if !inv.functions[f.name] || inv.recorded[f.name] != f.create(c) {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // weirPfCount computes Ertl's estimator over the histogram of the ranks (package hll,

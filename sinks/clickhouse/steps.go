@@ -159,19 +159,17 @@ func (m *migrating) columns(t *table, missing []column) error {
 	return nil
 }
 
-// functions replaces the functions of SQL that differ, and reports whether there are any.
-func (m *migrating) functions() (changed bool) {
-	for _, f := range functions() {
-		if sql := f.create(m.Client); !m.inv.functions[f.name] || m.inv.recorded[f.name] != sql {
-			m.step(f.name, sql)
-			changed = true
-		}
+// functions replaces the functions of SQL that differ, and reports whether the views were made with others.
+func (m *migrating) functions() (older bool) {
+	for _, f := range m.inv.otherFunctions(m.Client) {
+		sql := f.create(m.Client)
+		m.step(f.name, sql)
+		older = older || m.inv.recorded[f.name] != sql
 	}
-	return changed
+	return older
 }
 
-// views replaces the views that differ; all of them if a function was changed, because ClickHouse
-// puts its text, not its name, into views.
+// views replaces the views that differ, or all of them.
 func (m *migrating) views(all bool) {
 	for _, v := range m.wanted(m.inv, m.layouts) {
 		if _, ok := m.inv.tables[v.name]; !ok || all || m.inv.recorded[v.name] != v.sql || m.inv.replaced(v.name) {

@@ -49,6 +49,14 @@ FROM
     WINDOW before AS (PARTITION BY job, version, epoch, partition ORDER BY first ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 )
 WHERE earlier > 0 AND first > reached
+
+UNION ALL
+
+SELECT
+    '', 0, 'function', 0, 0, 0, NULL, name, 0, 0,
+    'the SQL function is not the one of the version that made this view, so queries and rollups may have wrong numbers: run weir migrate'
+FROM system.functions
+WHERE {{.Foreign}}
 {{- range .Jobs}}
 
 UNION ALL
