@@ -7,7 +7,8 @@
 // The states are those of a job with windows of ten seconds, made by the engine itself from
 // raw events in a table, so the same run asks both. What the views answer is compared with
 // the events. The times are the engine's CPU time, the least of several. Of a question about little
-// nearly all is the analysis of its statement: that is compared with a view. It fails over a floor.
+// nearly all is the analysis of its statement: that is compared with a view. So is weir_audit of many jobs with that of
+// one. It fails over a floor.
 package main
 
 import (
@@ -27,6 +28,7 @@ var (
 	bench = ground.Command("questions")
 	users = flag.Int("users", 1_000_000, "users")
 	tries = flag.Int("tries", 5, "how often each question is asked; the best counts")
+	only  = flag.Bool("audit", false, "measure weir_audit only")
 )
 
 // The floors, of a million users.
@@ -50,6 +52,12 @@ var analysed = []struct {
 	{"clicks_cumulative", "clicks_cumulative(from = '2026-01-01', to = '2026-01-08', unit = 'day', zone = 'Europe/Berlin', every = 3600)", 6},
 	{"clicks_retention", "clicks_retention(measure = 'people', from = '2026-01-01', to = '2026-01-08', unit = 'day', zone = 'Europe/Berlin')", 4},
 }
+
+// auditJobs is how many jobs weir_audit has, and auditTimes how many times that of one job it may cost.
+const (
+	auditJobs  = 64
+	auditTimes = 5.
+)
 
 // widest is the greatest width of the bounds of a funnel, as a share of the truth.
 const widest = 0.01
@@ -95,6 +103,14 @@ func run(context.Context) error {
 		return err
 	}
 	defer g.Close()
+	m := &measured{Engine: &g.Engine, report: new(ground.Report)}
+	if *only {
+		m.report.SayWhere()
+		if err := m.audit(g.Dir); err != nil {
+			return err
+		}
+		return bench.Save(m.report, m.missed)
+	}
 	file := filepath.Join(g.Dir, "questions.yaml")
 	if err := os.WriteFile(file, fmt.Appendf(nil, config, g.Engine.URL), 0o644); err != nil {
 		return err
@@ -102,7 +118,6 @@ func run(context.Context) error {
 	if err := bench.Migrate(file); err != nil {
 		return err
 	}
-	m := &measured{Engine: &g.Engine, report: new(ground.Report)}
 	m.report.Say("# %d users; retention: 30 days, a fifth of the users each; funnel and sessions: a day in windows of 10 s, ten events a user; one thread, best of %d", *users, *tries)
 	m.report.SayWhere()
 	states := "arrayMap(ids -> (toUInt32(length(ids)), ids), [arraySort(groupUniqArray(toUInt32(bitAnd(xxHash64(user), 4294967295))))])[1], groupBitmapState(id)"
@@ -131,6 +146,9 @@ func run(context.Context) error {
 		return err
 	}
 	if err := m.analysis(); err != nil {
+		return err
+	}
+	if err := m.audit(g.Dir); err != nil {
 		return err
 	}
 	return bench.Save(m.report, m.missed)
@@ -281,6 +299,54 @@ func (m *measured) analysis() error {
 		if times > q.times {
 			m.missed = append(m.missed, "analysis of "+q.name)
 		}
+	}
+	return nil
+}
+
+// audit compares weir_audit of many jobs with that of one: each has three rollups, and a hundred state rows of
+// four chunks that no line has. The two take turns.
+func (m *measured) audit(dir string) error {
+	counts := []int{1, auditJobs}
+	for _, n := range counts {
+		database := fmt.Sprintf("audit%d", n)
+		text := strings.Replace(fmt.Sprintf(config, m.URL), "database: bench", "database: "+database, 1)
+		head, job, _ := strings.Cut(text, "  - name: clicks\n")
+		for i := range n {
+			head += fmt.Sprintf("  - name: clicks%d\n%s", i, job)
+		}
+		file := filepath.Join(dir, database+".yaml")
+		if err := os.WriteFile(file, []byte(head), 0o644); err != nil {
+			return err
+		}
+		if err := bench.Migrate(file); err != nil {
+			return err
+		}
+		for i := range n {
+			sql := "INSERT INTO %s.clicks%d_state (page, window_start, hits, flushed_at) SELECT toString(number %% 10), toDateTime(1790000000 + intDiv(number, 10) * 10, 'UTC'), map(number %% 4, number), now() - 60 FROM numbers(100)"
+			if _, err := m.Query(fmt.Sprintf(sql, database, i)); err != nil {
+				return err
+			}
+		}
+	}
+	m.Settle()
+	var took [2][]float64
+	for range *tries {
+		for i, n := range counts {
+			before := m.CPU()
+			text, err := m.Query(fmt.Sprintf("SELECT count() FROM audit%d.weir_audit", n))
+			took[i] = append(took[i], (m.CPU() - before).Seconds())
+			if want := strconv.Itoa(4 * n); err == nil && strings.TrimSpace(text) != want {
+				err = fmt.Errorf("weir_audit of %d jobs has %s rows, want %s", n, text, want)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	one, many := ground.Median(took[0]), ground.Median(took[1])
+	m.report.Say("weir_audit, median of %d: of one job %.0f ms, of %d jobs %.0f ms, %.1f times as much (floor %g)", *tries, 1e3*one, auditJobs, 1e3*many, many/one, auditTimes)
+	if many > auditTimes*one {
+		m.missed = append(m.missed, "weir_audit of many jobs")
 	}
 	return nil
 }

@@ -511,7 +511,7 @@ func (v *validator) filter(at string, capacity int, rate float64, what string) {
 }
 
 // OurTables are the tables and views that weir has of its own.
-var OurTables = []string{"weir_schema", "weir_jobs", "weir_ledger", "weir_dead_letters", "weir_rollups", "weir_audit"}
+var OurTables = []string{"weir_schema", "weir_jobs", "weir_ledger", "weir_dead_letters", "weir_rollups", "weir_audit", "weir_audit_rows", "weir_audit_states"}
 
 // tables checks that no two jobs, and no two parts of a job, have a table or
 // view of the same name.

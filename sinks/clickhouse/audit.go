@@ -1,7 +1,6 @@
 package clickhouse
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -30,13 +29,16 @@ func (auditData) Ahead(written string) string  { return ahead(written) }
 func (comparison) Ahead(written string) string { return ahead(written) }
 func (verifyData) Ahead(written string) string { return ahead(written) }
 
-// auditView returns the statement of weir_audit, over all jobs of the database.
-func (c *Client) auditView(inv *inventory, layouts []*layout) string {
+// auditViews are the names of weir_audit, over all jobs of the database, and of the views that it reads, which
+// come first.
+var auditViews = []string{"weir_audit_states", "weir_audit_rows", "weir_audit"}
+
+func (c *Client) audits(inv *inventory, layouts []*layout) []view {
 	d := auditData{c: c, Quiet: int(quiet.Seconds())}
 	for _, r := range inv.audited(layouts) {
 		d.Jobs = append(d.Jobs, auditJob{c: c, r: r, levels: inv.lengths(r, layouts), wide: c.wide})
 	}
-	return render("audit", d)
+	return d.views()
 }
 
 // auditData is what the template of weir_audit sees.
@@ -46,11 +48,92 @@ type auditData struct {
 	Jobs  []auditJob
 }
 
-func (d auditData) View() string      { return d.c.name("weir_audit") }
-func (d auditData) OnCluster() string { return d.c.onCluster() }
-func (d auditData) Ledger() string    { return d.c.read(LedgerTable, d.c.wide) }
+func (d auditData) views() (all []view) {
+	for _, name := range auditViews {
+		all = append(all, view{name, render(strings.TrimPrefix(name, "weir_"), d)})
+	}
+	return all
+}
 
-func (auditData) Foreign() string { return foreign() }
+func (d auditData) StatesView() string { return d.c.name(auditViews[0]) }
+func (d auditData) RowsView() string   { return d.c.name(auditViews[1]) }
+func (d auditData) View() string       { return d.c.name(auditViews[2]) }
+func (d auditData) OnCluster() string  { return d.c.onCluster() }
+func (d auditData) Ledger() string     { return d.c.read(LedgerTable, d.c.wide) }
+func (d auditData) Rollups() string    { return d.c.read("weir_rollups", d.c.wide) }
+func (d auditData) Schema() string     { return d.c.name("weir_schema") }
+func (auditData) Progressed() string   { return text(progressed) }
+func (auditData) Foreign() string      { return foreign() }
+
+// Tables returns what is known of each table: job, version and table, the seconds of its windows (0: it has state
+// rows), the place of the job's longest rollup, the age of state rows and of its own windows that have certainly not
+// expired (0: any), since when it is whole, the rollup that it is made from, and the number of groups. They are
+// literals, which take no analysis.
+func (d auditData) Tables() string {
+	var all []string
+	for _, j := range d.Jobs {
+		last, below := len(all)+1+len(j.levels), ""
+		for i, v := range append([]length{{table: j.r.base() + "_state"}}, j.levels...) {
+			all = append(all, fmt.Sprintf("(%s, %d, %s, %d, %d, %d, %d, %d, %s, %d)", text(j.r.job), j.r.version, text(v.table), v.seconds, last, j.Horizon(), unexpired(v.keep), v.whole, text(below), len(j.r.groups)))
+			if i > 0 {
+				below = v.table
+			}
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// States and Rolled return the reads of state rows and of rollups. They have the columns of Keys, of which a job uses
+// as many as it has groups, and only the first one names them: each expression takes a part of the time to analyse
+// that the whole read takes.
+func (d auditData) States() string { return d.read(true) }
+func (d auditData) Rolled() string { return d.read(false) }
+
+func (d auditData) read(states bool) string {
+	var all []string
+	place := 0
+	for _, j := range d.Jobs {
+		read := func(wanted bool, written, table, where string) {
+			if place++; !wanted {
+				return
+			}
+			list := []string{fmt.Sprint(place), "window_start", "hits", written + "_at", written + "_in"}
+			for _, g := range j.r.groups {
+				list = append(list, quote(g))
+			}
+			list = append(list, slices.Repeat([]string{"''"}, len(d.keys())-len(j.r.groups))...)
+			if all == nil {
+				for i, name := range append([]string{"_source", "window_start", "_hits", "_at", "_in"}, d.keys()...) {
+					list[i] += " AS " + name
+				}
+			}
+			all = append(all, "SELECT "+strings.Join(list, ", ")+" FROM "+table+where)
+		}
+		read(states, "flushed", j.State(), "")
+		for i, v := range j.levels {
+			where := ""
+			if ago := int64(j.Horizon()) + j.levels[min(i+1, len(j.levels)-1)].seconds; i > 0 && ago < 1<<30 { // only windows that state rows can still have
+				where = fmt.Sprintf(" WHERE window_start >= now() - %d", ago)
+			}
+			read(!states, "rolled", j.reads(v.table), where)
+		}
+	}
+	return strings.Join(all, "\n    UNION ALL\n    ")
+}
+
+// keys returns columns for the groups, as many as a job has at most.
+func (d auditData) keys() (all []string) {
+	for _, j := range d.Jobs {
+		for i := len(all); i < len(j.r.groups); i++ {
+			all = append(all, fmt.Sprintf("_g%d", i))
+		}
+	}
+	return all
+}
+
+func (d auditData) Group() string  { return strings.Join(d.keys(), ", ") }
+func (d auditData) Keys() string   { return strings.Join(append(d.keys(), ""), ", ") }
+func (d auditData) Raised() string { return d.c.raisedAt() }
 
 // Others returns the sum of all outcomes but counted.
 func (d auditData) Others() string {
@@ -76,7 +159,7 @@ type auditJob struct {
 	r      registered
 	levels []length
 	layout *layout // says which measures are compared besides the hits; nil: none
-	raised string  // what Raised returns; empty: the query for it
+	raised string  // what Raised returns
 	wide   bool    // it reads the tables of all shards: see wide.go
 }
 
@@ -184,26 +267,6 @@ func (j auditJob) GroupText() string {
 		quoted[i] = quote(g)
 	}
 	return "arrayStringConcat([" + strings.Join(quoted, ", ") + "], ' ')"
-}
-
-// Levels returns the rollups, each with what it is made from.
-func (j auditJob) Levels() []comparison {
-	done := func(seconds int64) string {
-		return fmt.Sprintf("(SELECT max(done) FROM %s WHERE job = %s AND version = %d AND rollup = %d)", j.reads("weir_rollups"), text(j.r.job), j.r.version, seconds)
-	}
-	var all []comparison
-	for i := range j.levels {
-		k := comparison{auditJob: j, at: i, Settled: fmt.Sprintf("now('UTC') - %d", int(quiet.Seconds())), ago: func(s int64) string { return fmt.Sprintf("now('UTC') - %d", s) }}
-		k.Done = done(k.Seconds())
-		k.Within = "1"
-		if i > 0 { // only windows that state rows can still have
-			k.Within = fmt.Sprintf("window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - %d, %d) * %d, 'UTC')", j.Horizon(), k.Seconds(), k.Seconds())
-			k.Begun = j.begun(i)
-			k.Lacking = k.lacking(done)
-		}
-		all = append(all, k)
-	}
-	return all
 }
 
 // begun returns an SQL expression for the time at which a level began to be made from the one
@@ -401,14 +464,11 @@ func (j auditJob) Horizon() uint32 { return j.r.keep - min(j.r.keep/4, 86400) }
 
 // Raised returns a time; state rows that were written later have not expired by an earlier,
 // shorter keep.
-func (j auditJob) Raised() string {
-	return cmp.Or(j.raised, "toDateTime(("+j.raisedAt()+"), 'UTC')")
-}
+func (j auditJob) Raised() string { return j.raised }
 
-// raisedAt returns the query for that time.
-func (j auditJob) raisedAt() string {
-	return fmt.Sprintf("SELECT "+raised("_keeps")+
-		" FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM %s WHERE job = %s AND version = %d AND measure = '')", j.c.name("weir_jobs"), text(j.r.job), j.r.version)
+// raisedAt returns the query for that time of all jobs.
+func (c *Client) raisedAt() string {
+	return "SELECT job, version, " + raised("_keeps") + " AS _at FROM (SELECT job, version, arraySort(groupArray((created_at, keep))) AS _keeps FROM " + c.name("weir_jobs") + " WHERE measure = '' GROUP BY job, version)"
 }
 
 // raised returns an SQL expression for that time in seconds, 0 if there was no other keep. keeps is an array of
@@ -443,7 +503,7 @@ func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, to
 	}
 	at := func(t int64) string { return fmt.Sprintf("toDateTime(%d, 'UTC')", max(t, 0)) }
 	raised := int64(0)
-	err = s.client.home().queryFor(ctx, "read the job's keep", job.raisedAt(), func(scan func(...any) error) error { return scan(&raised) })
+	err = s.client.home().queryFor(ctx, "read the job's keep", "SELECT _at FROM ("+s.client.raisedAt()+") WHERE "+s.layout.where(), func(scan func(...any) error) error { return scan(&raised) })
 	if err != nil {
 		return err
 	}

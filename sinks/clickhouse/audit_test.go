@@ -36,7 +36,9 @@ func TestAuditView(t *testing.T) {
 		t.Fatalf("%d jobs are audited", len(d.Jobs))
 	}
 	b := &backend{c: c}
-	b.exec(t, render("audit", d))
+	for _, v := range d.views() {
+		b.exec(t, v.sql)
+	}
 
 	op := operator(t, j.Spec, 0, 3)
 	for p := range int32(2) {

@@ -22,8 +22,8 @@ type inventory struct {
 	columns   map[string]map[string]string // table → column → column.kind
 	defaults  map[string]map[string]string // table → column → expression of its DEFAULT, if it has one
 	functions map[string]bool              // whether the server has the one of this version
-	recorded  map[string]string // object → the statement last run for it
-	ran       map[string]int64  // object → when, in Unix seconds
+	recorded  map[string]string            // object → the statement last run for it
+	ran       map[string]int64             // object → when, in Unix seconds
 	jobs      []registered
 
 	// Of a shard that is to be set up: its id, and the ids of all shards.
@@ -276,7 +276,7 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 		for _, v := range c.spread([]*layout{l}) {
 			views = append(views, v.name)
 		}
-		for _, name := range append(views, "weir_audit") {
+		for _, name := range append(views, auditViews...) {
 			switch _, there := inv.tables[name]; {
 			case !there && inv.recorded[name] != "":
 				note("there is no view %s, which weir migrate had made: it was dropped, and what reads it fails: run `weir migrate`", name)

@@ -305,5 +305,5 @@ func TestFunctionReplaced(t *testing.T) {
 	run(t, c, "INSERT INTO "+c.name("weir_schema")+" (object, sql) VALUES ('weirLon', 'CREATE OR REPLACE FUNCTION weirLon AS score -> 0')")
 	says("with older views", fmt.Sprintf(note, "weirLon"), "[]")
 	_, views := s.layout.objects()
-	migrates("with older views", true, append(append([]string{"weirLon"}, views...), "weir_audit")...)
+	migrates("with older views", true, slices.Concat([]string{"weirLon"}, views, auditViews)...)
 }

@@ -127,7 +127,9 @@ func plans(jobs []Job) ([]*layout, error) {
 	for _, t := range common() {
 		owner[t.name], owner[t.name+AllShards] = "weir itself", "weir itself"
 	}
-	owner["weir_audit"] = "weir itself"
+	for _, name := range auditViews {
+		owner[name] = "weir itself"
+	}
 	var all []*layout
 	for _, j := range jobs {
 		l, err := j.plan()
@@ -270,7 +272,7 @@ func (c *Client) wanted(inv *inventory, layouts []*layout) []view {
 	if c.sharded() && !c.wide { // a shard alone has a part of the rows, and the ledger of all or none
 		return all
 	}
-	return append(all, view{"weir_audit", c.auditView(inv, layouts)})
+	return append(all, c.audits(inv, layouts)...)
 }
 
 // made reports whether weir_schema records that weir migrate has made the column.

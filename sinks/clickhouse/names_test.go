@@ -62,7 +62,7 @@ jobs:
 		}
 		same("job "+c.Name, c.Tables(), append(tables, views...))
 	}
-	ours := []string{"weir_audit"}
+	ours := slices.Clone(auditViews)
 	for _, table := range common() {
 		ours = append(ours, table.name)
 	}

@@ -110,7 +110,10 @@ func TestShardsAudit(t *testing.T) {
 	for _, r := range inv.audited(nil) {
 		d.Jobs = append(d.Jobs, auditJob{c: c, r: r, levels: inv.lengths(r, []*layout{s.layout}), wide: true})
 	}
-	statements := []string{render("audit", d)}
+	var statements []string
+	for _, v := range d.views() {
+		statements = append(statements, v.sql)
+	}
 	for _, v := range c.spread([]*layout{s.layout}) {
 		statements = append([]string{merged(v.sql, databases)}, statements...)
 	}

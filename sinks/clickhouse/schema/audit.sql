@@ -2,23 +2,44 @@
 package audit for a reader who has only SQL. It does not judge rows and lines of the
 last seconds, because a flush writes the rows of a chunk before its line. If the time
 of writing is ahead of the server's clock, it says so, because nothing else says how old
-they are. */ -}}
+they are.
+
+Of little data nearly all of the cost is the analysis of the statement, and each SELECT, GROUP BY
+or subquery of a job adds to it. So all jobs are in one pass. A job has only the reads of its tables, in views of their
+own (audit_states.sql, audit_rows.sql), because the analyser walks through a whole subquery for each expression above
+it. What differs between tables is in _tables, by their places: the state rows and then the rollups of each job. */ -}}
 CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}}
 (
     `job` String, `version` UInt32, `kind` String, `epoch` UInt8, `partition` UInt16, `chunk` UInt64,
     `window_start` Nullable(DateTime('UTC')), `groups` String, `expected` UInt64, `found` UInt64, `detail` String
 )
-AS WITH lines AS
-(
-    SELECT
-        job, version, epoch, partition, chunk, first,
-        toUInt64(max(_l.next)) AS next, toUInt64(max(_l.counted)) AS counted, toUInt64({{.Others}}) AS others,
-        toUInt64(max(_l.events)) AS events, toUInt64({{.Events}}) AS each, toUInt64(max(_l.events_counted)) AS events_counted,
-        toUInt64(if(max(_l.events) + each > 0, max(_l.events_counted), max(_l.counted))) AS hits,
-        max(flushed_at) AS flushed, min(_l.began) AS began
-    FROM {{.Ledger}} AS _l
-    GROUP BY job, version, epoch, partition, chunk, first
-)
+AS WITH
+    (
+        WITH
+            (SELECT mapFromArrays(groupArray(concat(job, ' ', toString(version))), groupArray(_at)) FROM ({{.Raised}})) AS _raised,
+            (SELECT mapFromArrays(groupArray(concat(job, ' ', toString(version), ' ', toString(rollup))), groupArray(_round)) FROM (SELECT job, version, rollup, max(done) AS _round FROM {{.Rollups}} GROUP BY job, version, rollup)) AS _rounds,
+            (SELECT mapFromArrays(groupArray(object), groupArray(_at)) FROM (SELECT object, toDateTime(max(applied_at)) AS _at FROM {{.Schema}} WHERE object LIKE '%_rollup%' GROUP BY object)) AS _applied,
+            toInt64(toUnixTimestamp(now())) AS _now
+        SELECT CAST(arrayMap(t -> (t.4, t.5,
+                greatest(_now - t.6, 0, _raised[concat(t.1, ' ', toString(t.2))]),
+                greatest(if(t.7 = 0, 0, _now - t.7), t.8),
+                if(t.9 = '', 0, intDiv(_now - t.6, t.4) * t.4),
+                _rounds[concat(t.1, ' ', toString(t.2), ' ', toString(t.4))],
+                greatest(_applied[t.9], _applied[concat(t.9, ' ttl')], _applied[concat(t.3, {{.Progressed}})])
+            ), [{{.Tables}}]), 'Array(Tuple(seconds UInt32, last UInt32, horizon DateTime(\'UTC\'), since Int64, within Int64, done UInt64, begun DateTime(\'UTC\')))')
+    ) AS _tables,
+    (SELECT CAST(arrayMap(t -> (t.1, t.2, t.3, t.10), [{{.Tables}}]), 'Array(Tuple(job String, version UInt32, table String, groups UInt32))')) AS _names,
+    lines AS
+    (
+        SELECT
+            job, version, epoch, partition, chunk, first,
+            toUInt64(max(_l.next)) AS next, toUInt64(max(_l.counted)) AS counted, toUInt64({{.Others}}) AS others,
+            toUInt64(max(_l.events)) AS events, toUInt64({{.Events}}) AS each, toUInt64(max(_l.events_counted)) AS events_counted,
+            toUInt64(if(max(_l.events) + each > 0, max(_l.events_counted), max(_l.counted))) AS hits,
+            max(flushed_at) AS flushed, min(_l.began) AS began
+        FROM {{.Ledger}} AS _l
+        GROUP BY job, version, epoch, partition, chunk, first
+    )
 SELECT
     job, version, CAST('outcomes', 'String') AS kind, epoch, partition, chunk,
     CAST(NULL, 'Nullable(DateTime(\'UTC\'))') AS window_start, '' AS groups,
@@ -57,12 +78,11 @@ SELECT
     'the SQL function is not the one of the version that made this view, so queries and rollups may have wrong numbers: run weir migrate'
 FROM system.functions
 WHERE {{.Foreign}}
-{{- range .Jobs}}
 
 UNION ALL
 
 SELECT
-    {{text .Name}}, {{.Version}},
+    _of.job, _of.version,
     multiIf(ahead > 0, 'ahead', known = 0, 'no line', hits < least_counted, 'rows missing', 'rows in excess'),
     toUInt8(bitShiftRight(slot, 56)), toUInt16(bitAnd(bitShiftRight(slot, 40), 65535)), bitAnd(slot, 1099511627775),
     NULL, '', if(hits < least_counted, least_counted, most_counted), hits,
@@ -73,39 +93,56 @@ SELECT
         'state rows hold more events of the chunk than the ledger says were counted: rows were changed, or a flush was interrupted and weir was not started since')
 FROM
 (
-    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, {{$.Ahead "max(_n.touched)"}} AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
+    SELECT _names[_source] AS _of, _tables[_source].horizon AS _horizon, slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, {{.Ahead "max(_n.touched)"}} AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
-        SELECT arrayJoin(arrayZip(mapKeys(_merged), mapValues(_merged))) AS pair, pair.1 AS slot, pair.2 AS hits, _touched AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
-        FROM
-        (
-            SELECT maxMap(hits) AS _merged, max(flushed_at) AS _touched
-            FROM {{.State}}
-            GROUP BY {{.Groups}}window_start
-        )
+        SELECT _source, arrayJoin(arrayZip(mapKeys(_counts), mapValues(_counts))) AS pair, pair.1 AS slot, pair.2 AS hits, _at AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        FROM {{.StatesView}}
         UNION ALL
-        SELECT (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(lines.hits), sum(lines.hits), min(began)
+        SELECT arrayFirstIndex(t -> (t.job, t.version) = (toString(job), version), _names), (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(lines.hits), sum(lines.hits), min(began)
         FROM lines
-        WHERE job = {{text .Name}} AND version = {{.Version}}
-        GROUP BY epoch, partition, chunk
+        GROUP BY job, version, epoch, partition, chunk
     ) AS _n
-    GROUP BY slot
+    WHERE _source > 0
+    GROUP BY _source, slot
 )
-WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - {{$.Quiet}} OR ahead > 0) AND began > greatest(now() - {{.Horizon}}, {{.Raised}})
-{{- range .Levels}}
+WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - {{.Quiet}} OR ahead > 0) AND began > _horizon
 
 UNION ALL
+{{- /* A row goes to the rollup that it is of, and to the next longer one, which is made from it. It goes to all
+that are still longer, too, if that one may lack it. compare.sql has the same for one rollup, with its measures. */}}
 
 SELECT
-    {{text .Name}}, {{.Version}}, multiIf(_rolled < _held, 'rollup', _ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, {{.GroupText}}, greatest(_rolled, _held), least(_rolled, _held),
+    _of.job, _of.version, multiIf(_rolled < _held, 'rollup', _ahead > 0, 'ahead', 'window'), 0, 0, 0, toDateTime(_start, 'UTC'), arrayStringConcat(arraySlice(_group, 1, _of.groups), ' '), greatest(_rolled, _held), least(_rolled, _held),
     multiIf(
-        _rolled < _held, concat({{text .Label}}, ' holds fewer events of the window than the rows it is made from: run weir repair'),
+        _rolled < _held, concat(_of.table, ' holds fewer events of the window than the rows it is made from: run weir repair'),
         _ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(_ahead)),
-        concat('the rows hold fewer events of the window than ', {{text .Label}}, ', which is made from them: rows are gone'))
+        concat('the rows hold fewer events of the window than ', _of.table, ', which is made from them: rows are gone'))
 FROM
 (
-    {{template "compare.sql" .}}
+    SELECT
+        _names[_level] AS _of, _all[_level] AS _t, _all[_level - 1] AS _b, _start, _group, _rolled, _held,
+        if(_b.seconds = 0, _made > _t.horizon, _start >= _b.since AND _made >= _t.begun) AS _kept,
+        _kept AND _touched <= now('UTC') - {{.Quiet}} AND NOT _lacking AS _whole,
+        if(_kept, {{.Ahead "_touched"}}, 0) AS _ahead,
+        _stamp < _t.done AND _start >= _t.since AS _due
+    FROM
+    (
+        SELECT
+            _tables AS _all, max(_lacks) OVER (PARTITION BY _level, _start) AS _lacking, _level, _start, _group,
+            sumIf(_hits, _level = _source) AS _rolled, sumIf(_hits, _level = _source + 1) AS _held,
+            maxIf(_at, _level = _source) AS _made, maxIf(_at, _level = _source + 1) AS _touched, maxIf(_in, _level = _source + 1) AS _stamp, max(_level > _source + 1) AS _lacks
+        FROM
+        (
+            SELECT
+                _source, _group, _hits, _at, _in, _tables AS _all, _all[_source] AS _s,
+                arrayJoin(range(_source + (_s.seconds = 0), if(_in >= _all[_source + 1].done, _s.last, least(_source + 1, _s.last)) + 1)) AS _level,
+                _all[_level] AS _t, if(_level = _source, toUnixTimestamp(window_start), intDiv(toUnixTimestamp(window_start), _t.seconds) * _t.seconds) AS _start
+            FROM {{.RowsView}}
+        )
+        WHERE _start >= _t.within
+        GROUP BY _level, _start, _group
+        HAVING _rolled != _held OR _lacks
+    )
 )
 WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
-{{- end}}
-{{- end}}

@@ -1184,23 +1184,68 @@ FROM
 )
 ORDER BY step;
 
+-- weir_audit_states
+CREATE OR REPLACE VIEW `weir`.`weir_audit_states` ON CLUSTER 'main'
+(`_source` UInt16, `_counts` Map(UInt64, UInt64), `_at` DateTime('UTC'))
+AS SELECT toUInt16(_s._source) AS _source, maxMap(_s._hits) AS _counts, CAST(max(_s._at), 'DateTime(\'UTC\')') AS _at
+FROM
+(
+    SELECT 1 AS _source, window_start AS window_start, hits AS _hits, flushed_at AS _at, flushed_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_state_all`
+) AS _s
+GROUP BY _s._source, _g0, _g1, window_start;
+
+-- weir_audit_rows
+CREATE OR REPLACE VIEW `weir`.`weir_audit_rows` ON CLUSTER 'main'
+(`_source` UInt16, `_group` Array(String), `window_start` DateTime('UTC'), `_hits` UInt64, `_at` DateTime('UTC'), `_in` UInt64)
+AS SELECT toUInt16(_s._source) AS _source, CAST([_g0, _g1], 'Array(String)') AS _group, window_start, arraySum(mapValues(maxMap(_s._hits))) AS _hits, CAST(max(_s._at), 'DateTime(\'UTC\')') AS _at, toUInt64(max(_s._in)) AS _in
+FROM
+(
+    SELECT 1 AS _source, window_start AS window_start, hits AS _hits, flushed_at AS _at, flushed_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_state_all`
+) AS _s
+GROUP BY _s._source, _g0, _g1, window_start
+UNION ALL
+SELECT _r._source, CAST([_g0, _g1], 'Array(String)'), window_start, max(_r._hits), max(_r._at), max(_r._in)
+FROM
+(
+    SELECT 2 AS _source, window_start AS window_start, hits AS _hits, rolled_at AS _at, rolled_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_1m_rollup_all`
+    UNION ALL
+    SELECT 3, window_start, hits, rolled_at, rolled_in, `page`, `country` FROM `weir`.`clicks_1h_rollup_all` WHERE window_start >= now() - 34477200
+) AS _r
+GROUP BY _r._source, _g0, _g1, window_start;
+
 -- weir_audit
 CREATE OR REPLACE VIEW `weir`.`weir_audit` ON CLUSTER 'main'
 (
     `job` String, `version` UInt32, `kind` String, `epoch` UInt8, `partition` UInt16, `chunk` UInt64,
     `window_start` Nullable(DateTime('UTC')), `groups` String, `expected` UInt64, `found` UInt64, `detail` String
 )
-AS WITH lines AS
-(
-    SELECT
-        job, version, epoch, partition, chunk, first,
-        toUInt64(max(_l.next)) AS next, toUInt64(max(_l.counted)) AS counted, toUInt64(max(_l.`late`) + max(_l.`future`) + max(_l.`malformed`) + max(_l.`duplicate`) + max(_l.`filtered`) + max(_l.`throttled`) + max(_l.`gap`)) AS others,
-        toUInt64(max(_l.events)) AS events, toUInt64(max(_l.events_counted) + max(_l.events_late) + max(_l.events_future) + max(_l.events_malformed) + max(_l.events_duplicate) + max(_l.events_filtered) + max(_l.events_throttled)) AS each, toUInt64(max(_l.events_counted)) AS events_counted,
-        toUInt64(if(max(_l.events) + each > 0, max(_l.events_counted), max(_l.counted))) AS hits,
-        max(flushed_at) AS flushed, min(_l.began) AS began
-    FROM `weir`.`weir_ledger_all` AS _l
-    GROUP BY job, version, epoch, partition, chunk, first
-)
+AS WITH
+    (
+        WITH
+            (SELECT mapFromArrays(groupArray(concat(job, ' ', toString(version))), groupArray(_at)) FROM (SELECT job, version, greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) AS _at FROM (SELECT job, version, arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE measure = '' GROUP BY job, version))) AS _raised,
+            (SELECT mapFromArrays(groupArray(concat(job, ' ', toString(version), ' ', toString(rollup))), groupArray(_round)) FROM (SELECT job, version, rollup, max(done) AS _round FROM `weir`.`weir_rollups_all` GROUP BY job, version, rollup)) AS _rounds,
+            (SELECT mapFromArrays(groupArray(object), groupArray(_at)) FROM (SELECT object, toDateTime(max(applied_at)) AS _at FROM `weir`.`weir_schema` WHERE object LIKE '%_rollup%' GROUP BY object)) AS _applied,
+            toInt64(toUnixTimestamp(now())) AS _now
+        SELECT CAST(arrayMap(t -> (t.4, t.5,
+                greatest(_now - t.6, 0, _raised[concat(t.1, ' ', toString(t.2))]),
+                greatest(if(t.7 = 0, 0, _now - t.7), t.8),
+                if(t.9 = '', 0, intDiv(_now - t.6, t.4) * t.4),
+                _rounds[concat(t.1, ' ', toString(t.2), ' ', toString(t.4))],
+                greatest(_applied[t.9], _applied[concat(t.9, ' ttl')], _applied[concat(t.3, ' progress')])
+            ), [('clicks', 1, 'clicks_state', 0, 3, 34473600, 0, 0, '', 2), ('clicks', 1, 'clicks_1m_rollup', 60, 3, 34473600, 0, 0, '', 2), ('clicks', 1, 'clicks_1h_rollup', 3600, 3, 34473600, 0, 0, 'clicks_1m_rollup', 2)]), 'Array(Tuple(seconds UInt32, last UInt32, horizon DateTime(\'UTC\'), since Int64, within Int64, done UInt64, begun DateTime(\'UTC\')))')
+    ) AS _tables,
+    (SELECT CAST(arrayMap(t -> (t.1, t.2, t.3, t.10), [('clicks', 1, 'clicks_state', 0, 3, 34473600, 0, 0, '', 2), ('clicks', 1, 'clicks_1m_rollup', 60, 3, 34473600, 0, 0, '', 2), ('clicks', 1, 'clicks_1h_rollup', 3600, 3, 34473600, 0, 0, 'clicks_1m_rollup', 2)]), 'Array(Tuple(job String, version UInt32, table String, groups UInt32))')) AS _names,
+    lines AS
+    (
+        SELECT
+            job, version, epoch, partition, chunk, first,
+            toUInt64(max(_l.next)) AS next, toUInt64(max(_l.counted)) AS counted, toUInt64(max(_l.`late`) + max(_l.`future`) + max(_l.`malformed`) + max(_l.`duplicate`) + max(_l.`filtered`) + max(_l.`throttled`) + max(_l.`gap`)) AS others,
+            toUInt64(max(_l.events)) AS events, toUInt64(max(_l.events_counted) + max(_l.events_late) + max(_l.events_future) + max(_l.events_malformed) + max(_l.events_duplicate) + max(_l.events_filtered) + max(_l.events_throttled)) AS each, toUInt64(max(_l.events_counted)) AS events_counted,
+            toUInt64(if(max(_l.events) + each > 0, max(_l.events_counted), max(_l.counted))) AS hits,
+            max(flushed_at) AS flushed, min(_l.began) AS began
+        FROM `weir`.`weir_ledger_all` AS _l
+        GROUP BY job, version, epoch, partition, chunk, first
+    )
 SELECT
     job, version, CAST('outcomes', 'String') AS kind, epoch, partition, chunk,
     CAST(NULL, 'Nullable(DateTime(\'UTC\'))') AS window_start, '' AS groups,
@@ -1243,7 +1288,7 @@ WHERE name IN ('weirPfCount', 'weirBloomHas', 'weirSetCount', 'weirSetHas', 'wei
 UNION ALL
 
 SELECT
-    'clicks', 1,
+    _of.job, _of.version,
     multiIf(ahead > 0, 'ahead', known = 0, 'no line', hits < least_counted, 'rows missing', 'rows in excess'),
     toUInt8(bitShiftRight(slot, 56)), toUInt16(bitAnd(bitShiftRight(slot, 40), 65535)), bitAnd(slot, 1099511627775),
     NULL, '', if(hits < least_counted, least_counted, most_counted), hits,
@@ -1254,91 +1299,55 @@ SELECT
         'state rows hold more events of the chunk than the ledger says were counted: rows were changed, or a flush was interrupted and weir was not started since')
 FROM
 (
-    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, if(max(_n.touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
+    SELECT _names[_source] AS _of, _tables[_source].horizon AS _horizon, slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, if(max(_n.touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
-        SELECT arrayJoin(arrayZip(mapKeys(_merged), mapValues(_merged))) AS pair, pair.1 AS slot, pair.2 AS hits, _touched AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        SELECT _source, arrayJoin(arrayZip(mapKeys(_counts), mapValues(_counts))) AS pair, pair.1 AS slot, pair.2 AS hits, _at AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        FROM `weir`.`weir_audit_states`
+        UNION ALL
+        SELECT arrayFirstIndex(t -> (t.job, t.version) = (toString(job), version), _names), (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(lines.hits), sum(lines.hits), min(began)
+        FROM lines
+        GROUP BY job, version, epoch, partition, chunk
+    ) AS _n
+    WHERE _source > 0
+    GROUP BY _source, slot
+)
+WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - 10 OR ahead > 0) AND began > _horizon
+
+UNION ALL
+
+SELECT
+    _of.job, _of.version, multiIf(_rolled < _held, 'rollup', _ahead > 0, 'ahead', 'window'), 0, 0, 0, toDateTime(_start, 'UTC'), arrayStringConcat(arraySlice(_group, 1, _of.groups), ' '), greatest(_rolled, _held), least(_rolled, _held),
+    multiIf(
+        _rolled < _held, concat(_of.table, ' holds fewer events of the window than the rows it is made from: run weir repair'),
+        _ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(_ahead)),
+        concat('the rows hold fewer events of the window than ', _of.table, ', which is made from them: rows are gone'))
+FROM
+(
+    SELECT
+        _names[_level] AS _of, _all[_level] AS _t, _all[_level - 1] AS _b, _start, _group, _rolled, _held,
+        if(_b.seconds = 0, _made > _t.horizon, _start >= _b.since AND _made >= _t.begun) AS _kept,
+        _kept AND _touched <= now('UTC') - 10 AND NOT _lacking AS _whole,
+        if(_kept, if(_touched > now('UTC') + 60, toInt64(toUnixTimestamp(_touched)) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
+        _stamp < _t.done AND _start >= _t.since AS _due
+    FROM
+    (
+        SELECT
+            _tables AS _all, max(_lacks) OVER (PARTITION BY _level, _start) AS _lacking, _level, _start, _group,
+            sumIf(_hits, _level = _source) AS _rolled, sumIf(_hits, _level = _source + 1) AS _held,
+            maxIf(_at, _level = _source) AS _made, maxIf(_at, _level = _source + 1) AS _touched, maxIf(_in, _level = _source + 1) AS _stamp, max(_level > _source + 1) AS _lacks
         FROM
         (
-            SELECT maxMap(hits) AS _merged, max(flushed_at) AS _touched
-            FROM `weir`.`clicks_state_all`
-            GROUP BY `page`, `country`, window_start
+            SELECT
+                _source, _group, _hits, _at, _in, _tables AS _all, _all[_source] AS _s,
+                arrayJoin(range(_source + (_s.seconds = 0), if(_in >= _all[_source + 1].done, _s.last, least(_source + 1, _s.last)) + 1)) AS _level,
+                _all[_level] AS _t, if(_level = _source, toUnixTimestamp(window_start), intDiv(toUnixTimestamp(window_start), _t.seconds) * _t.seconds) AS _start
+            FROM `weir`.`weir_audit_rows`
         )
-        UNION ALL
-        SELECT (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(lines.hits), sum(lines.hits), min(began)
-        FROM lines
-        WHERE job = 'clicks' AND version = 1
-        GROUP BY epoch, partition, chunk
-    ) AS _n
-    GROUP BY slot
-)
-WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - 10 OR ahead > 0) AND began > greatest(now() - 34473600, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'clicks' AND version = 1 AND measure = '')), 'UTC'))
-
-UNION ALL
-
-SELECT
-    'clicks', 1, multiIf(_rolled < _held, 'rollup', _ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(_rolled, _held), least(_rolled, _held),
-    multiIf(
-        _rolled < _held, concat('clicks_1m_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
-        _ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(_ahead)),
-        concat('the rows hold fewer events of the window than ', 'clicks_1m_rollup', ', which is made from them: rows are gone'))
-FROM
-(
-    SELECT
-    `page`, `country`, window_start,
-    toUInt64(sum(_n._rolled)) AS _rolled,
-    toUInt64(sum(_n._held)) AS _held,
-    max(_n._made) > greatest(now('UTC') - 34473600, toDateTime((SELECT greatest(toInt64(0), arrayMax(arrayMap((_was, _is) -> toInt64(toUnixTimestamp(_is.1)) - toInt64(_was.2 - least(intDiv(_was.2, 4), 86400)), arrayPopBack(_keeps), arrayPopFront(_keeps)))) FROM (SELECT arraySort(groupArray((created_at, keep))) AS _keeps FROM `weir`.`weir_jobs` WHERE job = 'clicks' AND version = 1 AND measure = '')), 'UTC')) AS _kept,
-    _kept AND max(_n._touched) <= now('UTC') - 10 AS _whole,
-    if(_kept, if(max(_n._touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
-    max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1 AND rollup = 60) AND window_start >= toDateTime(0, 'UTC') AS _due
-FROM
-(
-    SELECT `page`, `country`, window_start, toUInt64(max(hits)) AS _rolled, toUInt64(0) AS _held, max(_r.rolled_at) AS _made, toDateTime(0, 'UTC') AS _touched, toUInt64(0) AS _stamp
-    FROM `weir`.`clicks_1m_rollup_all` AS _r
-    WHERE 1
-    GROUP BY `page`, `country`, window_start
-    UNION ALL
-    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))) AS _held, toDateTime(0, 'UTC'), max(_s.flushed_at) AS _touched, max(_s.flushed_in) AS _stamp
-    FROM `weir`.`clicks_state_all` AS _s
-    WHERE 1
-    GROUP BY `page`, `country`, window_start
-) AS _n
-GROUP BY `page`, `country`, window_start
-)
-WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
-
-UNION ALL
-
-SELECT
-    'clicks', 1, multiIf(_rolled < _held, 'rollup', _ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(_rolled, _held), least(_rolled, _held),
-    multiIf(
-        _rolled < _held, concat('clicks_1h_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
-        _ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(_ahead)),
-        concat('the rows hold fewer events of the window than ', 'clicks_1h_rollup', ', which is made from them: rows are gone'))
-FROM
-(
-    SELECT
-    `page`, `country`, window_start,
-    toUInt64(sum(_n._rolled)) AS _rolled,
-    toUInt64(sum(_n._held)) AS _held,
-    window_start >= toDateTime(0, 'UTC') AND max(_n._made) >= (SELECT toDateTime(max(applied_at)) FROM `weir`.`weir_schema` WHERE object IN ('clicks_1m_rollup', 'clicks_1m_rollup ttl', 'clicks_1h_rollup progress')) AS _kept,
-    _kept AND max(_n._touched) <= now('UTC') - 10 AND window_start NOT IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`clicks_state_all` WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC') AND flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1 AND rollup = 60)) AS _whole,
-    if(_kept, if(max(_n._touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n._touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS _ahead,
-    max(_n._stamp) < (SELECT max(done) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) AND window_start >= toDateTime(0, 'UTC') AS _due
-FROM
-(
-    SELECT `page`, `country`, window_start, toUInt64(max(hits)) AS _rolled, toUInt64(0) AS _held, max(_r.rolled_at) AS _made, toDateTime(0, 'UTC') AS _touched, toUInt64(0) AS _stamp
-    FROM `weir`.`clicks_1h_rollup_all` AS _r
-    WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC')
-    GROUP BY `page`, `country`, window_start
-    UNION ALL
-    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits) AS _held, toDateTime(0, 'UTC'), max(_s.rolled_at) AS _touched, max(_s.rolled_in) AS _stamp
-    FROM `weir`.`clicks_1m_rollup_all` AS _s
-    WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC')
-    GROUP BY `page`, `country`, window_start
-) AS _n
-GROUP BY `page`, `country`, window_start
+        WHERE _start >= _t.within
+        GROUP BY _level, _start, _group
+        HAVING _rolled != _held OR _lacks
+    )
 )
 WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due;
 

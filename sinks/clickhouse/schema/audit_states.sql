@@ -1,0 +1,9 @@
+{{- /* The counts of all state rows by slot, merged: weir_audit compares them with the ledger. */ -}}
+CREATE OR REPLACE VIEW {{.StatesView}}{{.OnCluster}}
+(`_source` UInt16, `_counts` Map(UInt64, UInt64), `_at` DateTime('UTC'))
+AS SELECT toUInt16(_s._source) AS _source, maxMap(_s._hits) AS _counts, CAST(max(_s._at), 'DateTime(\'UTC\')') AS _at
+FROM
+(
+    {{.States}}
+) AS _s
+GROUP BY _s._source, {{.Keys}}window_start
