@@ -90,27 +90,34 @@ func room(out []byte, n int) []byte {
 	return grown
 }
 
+// gunzip ignores what follows a member and is none, as Java's client does: some producers pad.
 func (d *decompressor) gunzip(out, src []byte) ([]byte, error) {
 	d.input.Reset(src)
-	var err error
 	if d.gzip == nil {
-		d.gzip, err = gzip.NewReader(&d.input)
-	} else {
-		err = d.gzip.Reset(&d.input)
+		d.gzip = new(gzip.Reader)
 	}
-	for err == nil {
-		out = room(out, 4<<10)
-		var n int
-		n, err = d.gzip.Read(out[len(out):cap(out)])
-		out = out[:len(out)+n]
-		if len(out) > d.limit {
-			return out, errTooLong
+	for first := true; ; first = false {
+		err := d.gzip.Reset(&d.input)
+		if first && err != nil && err != io.EOF {
+			return out, err
+		}
+		if err != nil {
+			return out, nil
+		}
+		d.gzip.Multistream(false)
+		for err == nil {
+			out = room(out, 4<<10)
+			var n int
+			n, err = d.gzip.Read(out[len(out):cap(out)])
+			out = out[:len(out)+n]
+			if len(out) > d.limit {
+				return out, errTooLong
+			}
+		}
+		if err != io.EOF {
+			return out, err
 		}
 	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return out, err
 }
 
 // xerial begins the frame in which the Java client writes snappy: then come two
@@ -121,10 +128,11 @@ func (d *decompressor) unsnappy(out, src []byte) ([]byte, error) {
 	if !bytes.HasPrefix(src, xerial) {
 		return d.snappyBlock(out, src)
 	}
-	if len(src) < 16 {
-		return out, io.ErrUnexpectedEOF
-	}
-	for src = src[16:]; len(src) > 0; {
+	for len(src) > 0 {
+		if bytes.HasPrefix(src, xerial) && len(src) >= 16 { // at the beginning, and where frames are joined
+			src = src[16:]
+			continue
+		}
 		if len(src) < 4 {
 			return out, io.ErrUnexpectedEOF
 		}
@@ -252,37 +260,84 @@ func (d *decompressor) unlz4(out, src []byte) ([]byte, error) {
 	}
 }
 
+// zstdBlock is the most that a block of zstd becomes.
+const zstdBlock = 128 << 10
+
+// unzstd makes room for all blocks before it decompresses them, so a frame's window needs no
+// memory and decides nothing: a compressor of a stream declares that of its level, at level 22
+// 128 MiB, before it knows the size.
 func (d *decompressor) unzstd(out, src []byte) ([]byte, error) {
+	least, most, err := zstdSize(src)
+	switch {
+	case err != nil:
+		return out, err
+	case least > uint64(d.limit):
+		return out, errTooLong
+	}
 	if d.zstd == nil {
-		var err error
 		d.zstd, err = zstd.NewReader(nil,
 			zstd.WithDecoderConcurrency(1),
-			zstd.WithDecoderMaxMemory(uint64(max(d.limit, leastWindow))),
+			zstd.WithDecoderMaxMemory(1<<63), // of which the window's limit is a part
+			zstd.WithDecoderMaxWindow(1<<41+7<<38),
+			zstd.WithDecodeAllCapLimit(true),
 			zstd.IgnoreChecksum(true)) // the batch's checksum covers every byte
 		if err != nil {
 			return out, err
 		}
 	}
-	// DecodeAll allocates the declared size, up to the limit, before it decodes a
-	// byte, so the size is checked here. Zstandard expands at most 4 bytes to 128 KB.
-	var h zstd.Header
-	if err := h.Decode(src); err != nil {
-		return out, err
-	}
-	if h.HasFCS && h.FrameContentSize/(128<<10) > uint64(len(src)/4) {
-		return out, fmt.Errorf("%d bytes cannot become %d", len(src), h.FrameContentSize)
-	}
-	if h.HasFCS && h.FrameContentSize > uint64(d.limit) {
-		return out, errTooLong
-	}
-	out, err := d.zstd.DecodeAll(src, out)
-	if errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) || len(out) > d.limit {
+	// Where a block does not fit, those before it are longer than the limit.
+	enough := int(min(most, uint64(d.limit)+zstdBlock))
+	out, err = d.zstd.DecodeAll(src, room(out, enough)[:0:enough])
+	if len(out) > d.limit {
 		return out, errTooLong
 	}
 	return out, err
 }
 
-// leastWindow is the window that every decoder should support by RFC 8878
-// (3.1.1.1.2), also for a small frame: a compressor of a stream declares its
-// window before it knows the size.
-const leastWindow = 8 << 20
+// zstdSize returns bounds on what frames become, from the headers of their blocks. A size that
+// a frame declares must be within those of its blocks.
+func zstdSize(src []byte) (least, most uint64, err error) {
+	for len(src) > 0 {
+		var h zstd.Header
+		if src, err = h.DecodeAndStrip(src); err != nil {
+			return 0, 0, err
+		}
+		var low, high uint64
+		tail := uint64(h.SkippableSize)
+		if h.HasCheckSum {
+			tail = 4
+		}
+		for last := h.Skippable; !last; {
+			if len(src) < 3 {
+				return 0, 0, io.ErrUnexpectedEOF
+			}
+			block := uint32(src[0]) | uint32(src[1])<<8 | uint32(src[2])<<16
+			last = block&1 != 0
+			size := uint64(block >> 3)
+			stored := size
+			switch block >> 1 & 3 {
+			case 0: // as it is
+				low, high = low+size, high+size
+			case 1: // one byte, repeated
+				low, high, stored = low+size, high+size, 1
+			default:
+				high += zstdBlock
+			}
+			if size > zstdBlock || stored > uint64(len(src)-3) {
+				return 0, 0, io.ErrUnexpectedEOF
+			}
+			src = src[3+stored:]
+		}
+		if h.HasFCS {
+			if h.FrameContentSize < low || h.FrameContentSize > high {
+				return 0, 0, fmt.Errorf("blocks of %d to %d bytes cannot become %d", low, high, h.FrameContentSize)
+			}
+			low, high = h.FrameContentSize, h.FrameContentSize
+		}
+		if tail > uint64(len(src)) {
+			return 0, 0, io.ErrUnexpectedEOF
+		}
+		least, most, src = least+low, most+high, src[tail:]
+	}
+	return least, most, nil
+}

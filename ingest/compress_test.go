@@ -3,6 +3,7 @@ package ingest
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -138,11 +139,149 @@ func TestLZ4Room(t *testing.T) {
 	}
 }
 
+// A compressor of a stream declares its window before it knows the size: that of level 22 is 128 MiB, and
+// others are greater. The window takes no memory and makes no batch unreadable.
+func TestZstdWindows(t *testing.T) {
+	// for i in 1 2 3 4 5 6 7 8 9; do printf 'event %d of nine; ' $i; done | zstd -22 --ultra --no-check | base64
+	frame, err := base64.StdEncoding.DecodeString("KLUv/QCIZQEAyGV2ZW50IDEgb2YgbmluZTsgMjM0NTY3ODkJqBDo/XfQ8xAsYYn7cVwCKQU=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want string
+	for i := range 9 {
+		want += fmt.Sprintf("event %d of nine; ", i+1)
+	}
+	for window := 10; window <= 41; window++ {
+		frame[5] = byte(window-10) << 3
+		d := decompressor{limit: 1 << 20}
+		got, err := d.decompress(codecZstd, frame)
+		if err != nil || string(got) != want {
+			t.Errorf("window 2^%d: %q, %v", window, got, err)
+		}
+		if cap(d.out) > zstdBlock {
+			t.Errorf("window 2^%d: a buffer of %d bytes", window, cap(d.out))
+		}
+	}
+}
+
+// What other readers read: several members or frames, and what pads them.
+func TestJoinedFrames(t *testing.T) {
+	d := decompressor{limit: 1 << 20}
+	framed := func(b []byte) []byte {
+		block := snappy.Encode(nil, b)
+		return slices.Concat(xerial, []byte{0, 0, 0, 1, 0, 0, 0, 1}, be.AppendUint32(nil, uint32(len(block))), block)
+	}
+	a, b := []byte(strings.Repeat("one ", 100)), []byte(strings.Repeat("two ", 100))
+	with := func(codec uint16, tail ...byte) []byte { return append(compress(t, codec, a), tail...) }
+	skipped := []byte("\x50\x2a\x4d\x18\x05\x00\x00\x00hello")
+	for name, test := range map[string]struct {
+		codec  int
+		packed []byte
+		want   string // empty: it is malformed
+	}{
+		"gzip, zeros":           {codecGzip, with(codecGzip, make([]byte, 16)...), string(a)},
+		"gzip, a zero":          {codecGzip, with(codecGzip, 0), string(a)},
+		"gzip, text":            {codecGzip, with(codecGzip, []byte("what is no member")...), string(a)},
+		"gzip, gzip":            {codecGzip, with(codecGzip, compress(t, codecGzip, b)...), string(a) + string(b)},
+		"gzip, gzip, zeros":     {codecGzip, with(codecGzip, append(compress(t, codecGzip, b), 0, 0, 0)...), string(a) + string(b)},
+		"gzip, half a gzip":     {codecGzip, with(codecGzip, compress(t, codecGzip, b)[:12]...), ""},
+		"snappy, snappy":        {codecSnappy, append(framed(a), framed(b)...), string(a) + string(b)},
+		"snappy, half a header": {codecSnappy, append(framed(a), xerial...), ""},
+		"zstd, zstd":            {codecZstd, with(codecZstd, compress(t, codecZstd, b)...), string(a) + string(b)},
+		"skipped, zstd":         {codecZstd, append(slices.Clone(skipped), compress(t, codecZstd, a)...), string(a)},
+		"zstd, skipped":         {codecZstd, with(codecZstd, skipped...), string(a)},
+		"zstd, half a skipped":  {codecZstd, with(codecZstd, skipped[:10]...), ""},
+		"zstd, zeros":           {codecZstd, with(codecZstd, 0, 0, 0, 0, 0), ""},
+		"zstd, a zero":          {codecZstd, with(codecZstd, 0), ""},
+	} {
+		got, err := d.decompress(test.codec, test.packed)
+		if string(got) != test.want || (err == nil) != (test.want != "") {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+// zstdFrame makes a frame without a declared size, of blocks of n bytes that are all 7, repeated or as they are.
+func zstdFrame(repeated bool, blocks, n int) []byte {
+	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, 17 << 3} // window 2^27
+	for i := range blocks {
+		head := n << 3
+		if i == blocks-1 {
+			head |= 1
+		}
+		stored := n
+		if repeated {
+			head, stored = head|1<<1, 1
+		}
+		frame = append(frame, byte(head), byte(head>>8), byte(head>>16))
+		frame = append(frame, bytes.Repeat([]byte{7}, stored)...)
+	}
+	return frame
+}
+
+// The limit holds for all frames of a batch together, and to the byte, however they are cut.
+func TestZstdLimit(t *testing.T) {
+	const limit = 1 << 20
+	r := rand.New(rand.NewPCG(3, 4))
+	random := make([]byte, limit+1)
+	for i := range random {
+		random[i] = "0123456789abcdef"[r.IntN(16)]
+	}
+	flushed := func(n, every int) []byte { // blocks that become less than they may
+		var out bytes.Buffer
+		w, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
+		for b := random[:n]; err == nil && len(b) > 0; b = b[min(every, len(b)):] {
+			if _, err = w.Write(b[:min(every, len(b))]); err == nil {
+				err = w.Flush()
+			}
+		}
+		if err == nil {
+			err = w.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	for name, test := range map[string]struct {
+		packed []byte
+		size   int
+	}{
+		"repeated":                {zstdFrame(true, 8, zstdBlock), limit},
+		"repeated, one more":      {append(zstdFrame(true, 8, zstdBlock), zstdFrame(true, 1, 1)...), limit + 1},
+		"as it is":                {zstdFrame(false, 8, zstdBlock), limit},
+		"flushed":                 {flushed(limit, 5000), limit},
+		"flushed, one more":       {flushed(limit+1, 5000), limit + 1},
+		"joined, with one more":   {append(flushed(limit/2, 3000), flushed(limit/2+1, 70000)...), limit + 1},
+		"joined":                  {append(flushed(limit/2, 70000), flushed(limit/2, 3000)...), limit},
+		"repeated a hundred-fold": {bytes.Repeat(zstdFrame(true, 8, zstdBlock), 100), 100 * limit},
+		"flushed, ten times":      {bytes.Repeat(flushed(limit, 5000), 10), 10 * limit},
+	} {
+		d := decompressor{limit: limit}
+		got, err := d.decompress(codecZstd, test.packed)
+		if test.size <= limit && (err != nil || len(got) != test.size) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+		if test.size > limit && (err == nil || err.Error() != "the batch is larger than 1 MiB once decompressed") {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+		if cap(d.out) > 2*limit {
+			t.Errorf("%s: a buffer of %d bytes", name, cap(d.out))
+		}
+	}
+	// A block greater than blocks may be is damage, and not a batch beyond the limit.
+	d := decompressor{limit: limit}
+	if _, err := d.decompress(codecZstd, zstdFrame(true, 1, zstdBlock+1)); err == nil || !strings.Contains(err.Error(), "it is not zstd") {
+		t.Errorf("a block of 128 KiB and a byte: %v", err)
+	}
+}
+
 // Small inputs that are, or claim to be, large once decompressed give an error
 // and use little memory.
 func TestDecompressionBombs(t *testing.T) {
 	zeros := make([]byte, 16<<20)
-	d := decompressor{limit: 1 << 20}
+	const limit = 1 << 20
+	d := decompressor{limit: limit}
 	const tooLarge = "the batch is larger than 1 MiB once decompressed"
 	for codec := uint16(codecGzip); codec <= codecZstd; codec++ {
 		packed := compress(t, codec, zeros)
@@ -150,7 +289,7 @@ func TestDecompressionBombs(t *testing.T) {
 		if err == nil || err.Error() != tooLarge {
 			t.Errorf("codec %d: %d bytes of 16 MB of zeros: %v", codec, len(packed), err)
 		}
-		if cap(d.out) > leastWindow+leastWindow/2 {
+		if cap(d.out) > 4<<20+limit { // lz4 makes room for a block
 			t.Errorf("codec %d: it kept %d bytes", codec, cap(d.out))
 		}
 		// A payload of exactly the limit is accepted, one byte more is not.
