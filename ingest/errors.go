@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
+	"strings"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
@@ -28,7 +31,7 @@ var (
 	ErrRecreated  = errors.New("the topic was deleted and created again")      // the same offsets hold other records
 	ErrCorrupt    = errors.New("a record batch is damaged")                    // also after a second fetch
 	ErrOldBroker  = errors.New("the broker is too old: weir needs Kafka 0.11") // see supported
-	errNoLeader   = errors.New("a partition has no leader")                    // temporary
+	errNoLeader   = errors.New("it has no leader")                             // temporary
 	errNoTopic    = errors.New("the topic does not exist")                     // temporary
 	errOtherTopic = errors.New("the topic has got another id")                 // the dispatcher will see it too
 	errSpeaksTLS  = errors.New("the listener speaks TLS, and TLS is not configured")
@@ -87,6 +90,32 @@ func (e *BatchError) Error() string {
 }
 
 func (e *BatchError) Unwrap() error { return e.Reason }
+
+// A MissingError names partitions that cannot be read now: they have no leader, or it does not
+// answer. It comes beside what the other partitions have.
+type MissingError struct {
+	topic   string
+	why     map[int32]error // by partition
+	settled bool            // it is not worth while to wait for them before the others are read
+}
+
+func (e *MissingError) Error() string {
+	var parts []string
+	for _, p := range e.Missing() {
+		if len(parts) == 5 && len(e.why) > 6 {
+			parts = append(parts, fmt.Sprintf("and %d others", len(e.why)-5))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("partition %d: %s", p, stableText(e.why[p])))
+	}
+	return fmt.Sprintf("of topic %s these partitions cannot be read now: %s", e.topic, strings.Join(parts, "; "))
+}
+
+// Lacks reports whether an error is a *MissingError: what came beside it is good.
+func Lacks(err error) bool { return errors.As(err, new(*MissingError)) }
+
+// Missing returns the partitions in ascending order.
+func (e *MissingError) Missing() []int32 { return slices.Sorted(maps.Keys(e.why)) }
 
 // corrupt makes an ErrCorrupt with a reason.
 func corrupt(format string, args ...any) error {

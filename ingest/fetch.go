@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -210,7 +211,11 @@ func (f *fetch) assign(ctx context.Context, t *topic, unassigned []*partition, n
 		}
 		l, ok := t.of(p.id)
 		if !ok || l.leader < 0 {
-			err = fmt.Errorf("partition %d: %w", p.id, errNoLeader)
+			if lacks, ok := err.(*MissingError); ok {
+				lacks.why[p.id] = errNoLeader
+			} else {
+				err = &MissingError{topic: f.source.config.Topic, why: map[int32]error{p.id: errNoLeader}}
+			}
 			left = append(left, p)
 			continue
 		}
@@ -274,15 +279,16 @@ func (f *fetch) version(ctx context.Context, broker int32) (int32, error) {
 // (the response came from a leader that lagged, or from a follower whose log
 // begins later), reading continues.
 func (f *fetch) locate(ctx context.Context, t *topic, p *partition) error {
-	starts, err := f.source.offsets(ctx, t, []int32{p.id}, earliest, readUncommitted)
-	if err != nil {
-		return err
+	var at [2]int64
+	for i, e := range []edge{logStart, logEnd} {
+		missing := make(map[int32]error)
+		found, err := f.source.offsets(ctx, t, []int32{p.id}, e, missing)
+		if err := cmp.Or(err, missing[p.id]); err != nil {
+			return fmt.Errorf("partition %d: %w", p.id, err)
+		}
+		at[i] = found[p.id]
 	}
-	ends, err := f.source.offsets(ctx, t, []int32{p.id}, latest, readUncommitted)
-	if err != nil {
-		return err
-	}
-	start, end := starts[p.id], ends[p.id]
+	start, end := at[0], at[1]
 	if p.next < start || p.next > end {
 		return &RangeError{Partition: p.id, Offset: p.next, LogStart: start, LogEnd: end}
 	}

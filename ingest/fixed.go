@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-
-	"weir/event"
 )
 
 // A Member has a fixed share of a topic's partitions: it is number Index, from 0, of Of
@@ -40,21 +38,11 @@ func (m Member) Owner(group string, partition int32) Member {
 // ends when its share changes, when the topic is deleted, or with ctx. Nothing is
 // committed: the caller knows where to begin.
 func (s *Source) share(ctx context.Context) (*Generation, error) {
-	g := s.newGeneration(nil)
+	var g *Generation
 	for said := false; ; {
+		g = s.newGeneration(nil)
 		all := 0
-		err := s.repeat(ctx, "asking for the topic's partitions", func(ctx context.Context) error {
-			t, err := s.metadata(ctx)
-			if err != nil {
-				return err
-			}
-			all = len(t.partitions)
-			g.partitions = nil // those of the last try
-			for _, p := range s.mine(t) {
-				g.partitions = append(g.partitions, event.Assignment{Partition: p, Committed: -1})
-			}
-			return g.locate(ctx, t)
-		})
+		err := g.locate(ctx, ownLogs, func(t *topic) []int32 { all = len(t.partitions); return s.mine(t) })
 		if err != nil {
 			return nil, err
 		}
@@ -73,6 +61,9 @@ func (s *Source) share(ctx context.Context) (*Generation, error) {
 	if !s.task(func() { s.watch(g) }) {
 		return nil, ErrClosed
 	}
+	if g.missing != nil {
+		s.task(g.await)
+	}
 	s.notices.log.Info("kafka: partitions of this member", "member", s.config.Member.String(), "partitions", len(g.partitions))
 	return g, nil
 }
@@ -86,18 +77,11 @@ func (s *Source) mine(t *topic) []int32 {
 // watch ends a Generation when the Member's share is another one, or the topic is gone.
 // Other failures are those of every request, which Fetch reports.
 func (s *Source) watch(g *Generation) {
-	ctx, stop := context.WithCancel(s.ctx)
+	ctx, stop := g.alive(s.ctx)
 	defer stop()
-	go func() {
-		select {
-		case <-g.ended:
-			stop()
-		case <-ctx.Done():
-		}
-	}()
 	for sleep(ctx, s.config.Watch) {
 		t, err := s.metadata(ctx)
-		if errors.Is(err, errNoTopic) || err == nil && !slices.EqualFunc(s.mine(t), g.partitions, func(p int32, a event.Assignment) bool { return p == a.Partition }) {
+		if errors.Is(err, errNoTopic) || err == nil && !slices.Equal(s.mine(t), g.owned) {
 			g.end(ErrEnded)
 			return
 		}

@@ -146,7 +146,7 @@ func FuzzSmallResponses(f *testing.F) {
 		}
 		for v := supported[protocol.ListOffsets].least; v <= supported[protocol.ListOffsets].most; v++ {
 			found := make(map[int32]int64)
-			if parseOffsets(of(protocol.ListOffsets, v), found) == nil && len(found) > len(b) {
+			if parseOffsets(of(protocol.ListOffsets, v), found, map[int32]error{}) == nil && len(found) > len(b) {
 				t.Errorf("%d offsets in %d bytes", len(found), len(b))
 			}
 		}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -20,8 +22,11 @@ import (
 type Generation struct {
 	source     *Source
 	lease      *lease // nil when assigned without a group
-	partitions []event.Assignment
+	owned      []int32
+	partitions []event.Assignment // of those that are not missing
+	missing    *MissingError      // nil: none
 	topicID    [16]byte
+	wakes      atomic.Bool // it ended for a partition that was missing
 
 	ended     chan struct{}
 	released  chan struct{}
@@ -73,6 +78,9 @@ func (s *Source) Next(ctx context.Context) (*Generation, error) {
 				}
 				return nil, err
 			}
+			if o.generation.missing != nil {
+				s.task(o.generation.await)
+			}
 			return o.generation, nil
 		case <-ctx.Done():
 			return nil, s.interrupted(ctx, "waiting for partitions")
@@ -86,8 +94,18 @@ func (s *Source) Next(ctx context.Context) (*Generation, error) {
 // when the Generation began.
 func (g *Generation) Partitions() []event.Assignment { return slices.Clone(g.partitions) }
 
+// Missing is a *MissingError about partitions of this member that had no leader when the
+// Generation began, so it does not have them; nil: there are none. Once one of them has a leader, the
+// Generation ends, and Next returns one with it, without a rebalance of the group.
+func (g *Generation) Missing() error {
+	if g.missing == nil {
+		return nil
+	}
+	return g.missing
+}
+
 // Done is closed when the Generation ends: the group rebalances or has removed
-// this member, Next's context ended, the topic was recreated, or the Source was
+// this member, a missing partition has a leader again, Next's context ended, the topic was recreated, or the Source was
 // closed.
 func (g *Generation) Done() <-chan struct{} { return g.ended }
 
@@ -129,6 +147,7 @@ func (g *Generation) Commit(ctx context.Context, next map[int32]int64) error {
 	if err := g.lease.commit(ctx, g.lease.generation, g.lease.id, next); err != nil {
 		return fmt.Errorf("ingest: commit: %w", err)
 	}
+	maps.Copy(g.lease.partitions, next) // for a Generation of the same lease
 	return nil
 }
 
@@ -178,47 +197,62 @@ func (g *Generation) follow(ctx context.Context) {
 	g.abandoned = func() bool { return ctx.Err() != nil }
 }
 
-// take completes a generation for the caller of Next.
-func (g *Generation) take(ctx context.Context) error {
-	g.follow(ctx)
-	alive, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+// alive returns a context that ends with ctx, and with the Generation.
+func (g *Generation) alive(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
 		case <-g.ended:
 			cancel(g.Err())
-		case <-alive.Done():
+		case <-ctx.Done():
 		}
 	}()
-	return g.source.repeat(alive, "asking where the logs start and end", func(ctx context.Context) error {
-		t, err := g.source.metadata(ctx)
-		if err != nil {
-			return err
-		}
-		return g.locate(ctx, t)
-	})
+	return ctx, func() { cancel(nil) }
 }
 
-// locate fills in the log bounds and committed offsets of the owned partitions.
-func (g *Generation) locate(ctx context.Context, t *topic) error {
-	var ids []int32
-	for _, a := range g.partitions {
-		ids = append(ids, a.Partition)
-	}
-	starts, err := g.source.offsets(ctx, t, ids, earliest, readUncommitted)
-	if err != nil {
+// take completes a generation for the caller of Next.
+func (g *Generation) take(ctx context.Context) error {
+	g.follow(ctx)
+	ctx, stop := g.alive(ctx)
+	defer stop()
+	return g.locate(ctx, ownLogs, func(*topic) []int32 { return slices.Collect(maps.Keys(g.lease.partitions)) })
+}
+
+const ownLogs = "asking where the logs of this member's partitions start and end"
+
+// locate fills in the wanted partitions, with the bounds of their logs, and those that are
+// missing.
+func (g *Generation) locate(ctx context.Context, what string, wanted func(*topic) []int32) error {
+	t, logs, err := g.source.logs(ctx, what, func(t *topic) []int32 {
+		g.owned = wanted(t)
+		return slices.Clone(g.owned)
+	}, logStart, logEnd)
+	if err != nil && !errors.As(err, &g.missing) {
 		return err
 	}
-	ends, err := g.source.offsets(ctx, t, ids, latest, readUncommitted)
-	if err != nil {
-		return err
-	}
-	for i := range g.partitions {
-		a := &g.partitions[i]
-		a.LogStart, a.LogEnd, a.TopicID = starts[a.Partition], ends[a.Partition], t.id
+	for _, p := range slices.Sorted(maps.Keys(logs)) {
+		a := event.Assignment{Partition: p, Committed: -1, LogStart: logs[p][0], LogEnd: logs[p][1], TopicID: t.id}
+		if g.lease != nil {
+			a.Committed = g.lease.partitions[p]
+		}
+		g.partitions = append(g.partitions, a)
 	}
 	g.topicID = t.id
 	return nil
+}
+
+// await ends a Generation when a partition that it misses has a leader again, but not
+// sooner than after Config.Watch: a leader may come and go.
+func (g *Generation) await() {
+	ctx, stop := g.alive(g.source.ctx)
+	defer stop()
+	defer g.source.notices.gone(ownLogs)
+	sleep(ctx, g.source.config.Watch)
+	_, _, err := g.source.logs(ctx, ownLogs, func(*topic) []int32 { return g.missing.Missing() }, logStart, logEnd)
+	if err == nil || Lacks(err) {
+		g.wakes.Store(true)
+		g.end(ErrEnded)
+	}
 }
 
 // membership keeps this process in the group while a caller wants partitions:
@@ -310,30 +344,38 @@ func (s *Source) hold(l *lease) bool {
 		l.keep(ctx)
 		return s.ctx.Err() == nil
 	}
-	g := s.newGeneration(l)
-	g.partitions = l.partitions
-	s.notices.log.Info("kafka: partitions assigned", "generation", l.generation, "partitions", len(g.partitions))
-	tasks.Go(func() {
-		l.keep(ctx)
-		if s.ctx.Err() != nil {
-			g.end(ErrClosed)
+	s.notices.log.Info("kafka: partitions assigned", "generation", l.generation, "partitions", len(l.partitions))
+	over := make(chan struct{})
+	tasks.Go(func() { defer close(over); l.keep(ctx) })
+	for {
+		g := s.newGeneration(l)
+		tasks.Go(func() {
+			select {
+			case <-over:
+			case <-g.released:
+			}
+			if s.ctx.Err() != nil {
+				g.end(ErrClosed)
+			}
+			g.end(ErrEnded)
+		})
+		select {
+		case s.offers <- offer{generation: g}:
+		case <-g.ended: // rebalanced before it was taken
+			g.Release()
+			return s.ctx.Err() == nil
+		case <-s.ctx.Done():
+			return false
 		}
-		g.end(ErrEnded)
-	})
-	select {
-	case s.offers <- offer{generation: g}:
-	case <-g.ended: // rebalanced before it was taken
-		g.Release()
-		return s.ctx.Err() == nil
-	case <-s.ctx.Done():
-		return false
+		select {
+		case <-g.released:
+		case <-s.ctx.Done(): // Close waits for no caller
+			return false
+		}
+		if g.abandoned() || !g.wakes.Load() {
+			return !g.abandoned()
+		}
 	}
-	select {
-	case <-g.released:
-	case <-s.ctx.Done(): // Close waits for no caller
-		return false
-	}
-	return !g.abandoned()
 }
 
 // offer gives o to a caller of Next, now or later, unless the Source closes.

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-
-	"weir/event"
 )
 
 // A member is this process in its group. It belongs to the goroutine of
@@ -119,9 +117,9 @@ type lease struct {
 	coordinator
 	id         string // the member's
 	generation int32
-	partitions []event.Assignment
-	topic      int      // partitions that the topic had when this member, as the leader, divided them; -1: another member leads
-	refused    Database // the database that the leader gave the partitions to instead; zero: this member was not refused
+	partitions map[int32]int64 // with what the group has committed of each; -1: nothing
+	topic      int             // partitions that the topic had when this member, as the leader, divided them; -1: another member leads
+	refused    Database        // the database that the leader gave the partitions to instead; zero: this member was not refused
 }
 
 // join gets the member into the group's next generation.
@@ -168,13 +166,12 @@ func (m *member) join(ctx context.Context) (*lease, error) {
 		if err != nil {
 			return nil, err
 		}
-		slices.Sort(partitions)
+		l.partitions = make(map[int32]int64, len(partitions))
 		for _, p := range partitions {
-			committed := int64(-1)
+			l.partitions[p] = -1
 			if c, ok := at[p]; ok {
-				committed = c.at
+				l.partitions[p] = c.at
 			}
-			l.partitions = append(l.partitions, event.Assignment{Partition: p, Committed: committed})
 		}
 		m.held = joined.generation
 		return l, nil

@@ -1,10 +1,13 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
@@ -137,67 +140,118 @@ func (t *topic) of(partition int32) (leadership, bool) {
 	return t.partitions[i], true
 }
 
-// The timestamps and isolation levels of a ListOffsets request.
-const (
-	earliest = -2
-	latest   = -1
+// An edge is what a ListOffsets request asks of a log: a timestamp and an isolation level.
+type edge struct {
+	at        int64
+	isolation int8
+}
 
-	readUncommitted = 0
-	readCommitted   = 1
+const readCommitted = 1
+
+var (
+	logStart  = edge{-2, 0}
+	logEnd    = edge{-1, 0} // open transactions included
+	logStable = edge{-1, readCommitted}
 )
 
-// offsets asks the leaders of the wanted partitions where their logs start or
-// end. It returns all offsets, or the error of the first partition that has
-// one.
-func (s *Source) offsets(ctx context.Context, t *topic, wanted []int32, at int64, isolation int8) (map[int32]int64, error) {
+// patience is how long logs asks for partitions whose leaders do not answer, before it goes on
+// without them: an election that is well takes less.
+const patience = time.Second
+
+// logs asks for edges of the logs of the wanted partitions until the leaders of some of them
+// answer. Those of the others are its error then, a *MissingError. If what was missing some
+// of them before, it waits for no further one.
+func (s *Source) logs(ctx context.Context, what string, wanted func(*topic) []int32, edges ...edge) (t *topic, logs map[int32][]int64, err error) {
+	began, known := time.Now(), s.notices.fails(what)
+	err = s.repeat(ctx, what, func(ctx context.Context) (err error) {
+		if t, err = s.metadata(ctx); err != nil {
+			return err
+		}
+		left := wanted(t)
+		logs = make(map[int32][]int64, len(left))
+		missing := &MissingError{topic: s.config.Topic, why: make(map[int32]error), settled: known || time.Since(began) > patience}
+		for _, e := range edges {
+			found, err := s.offsets(ctx, t, left, e, missing.why)
+			if err != nil {
+				return err
+			}
+			left = slices.DeleteFunc(left, func(p int32) bool { return missing.why[p] != nil })
+			for p, at := range found {
+				logs[p] = append(logs[p], at)
+			}
+		}
+		if len(missing.why) == 0 {
+			return nil
+		}
+		maps.DeleteFunc(logs, func(p int32, _ []int64) bool { return missing.why[p] != nil })
+		missing.settled = missing.settled && len(left) > 0
+		return missing
+	})
+	return t, logs, err
+}
+
+// offsets asks the leaders of the wanted partitions for an edge of their logs. In missing it
+// notes the partitions whose leader is not there, or does not say it for now.
+func (s *Source) offsets(ctx context.Context, t *topic, wanted []int32, e edge, missing map[int32]error) (map[int32]int64, error) {
 	byLeader := make(map[int32][]leadership)
 	for _, p := range wanted {
-		l, ok := t.of(p)
-		if !ok {
-			return nil, fmt.Errorf("partition %d: %w", p, kafka.UnknownTopicOrPartition)
+		switch l, ok := t.of(p); {
+		case !ok:
+			missing[p] = kafka.UnknownTopicOrPartition
+		case l.leader < 0:
+			missing[p] = errNoLeader
+		default:
+			byLeader[l.leader] = append(byLeader[l.leader], l)
 		}
-		if l.leader < 0 {
-			return nil, fmt.Errorf("partition %d: %w", p, errNoLeader)
-		}
-		byLeader[l.leader] = append(byLeader[l.leader], l)
 	}
 	found := make(map[int32]int64, len(wanted))
 	for leader, partitions := range byLeader {
-		q, err := s.newCall(ctx, protocol.ListOffsets, leader)
-		if err != nil {
-			return nil, err
+		codes := make(map[int32]error)
+		err := s.offsetsAt(ctx, leader, partitions, e, found, codes)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		q.int32(-1) // not a replica
-		q.int8(isolation)
-		q.array(1)
-		q.text(s.config.Topic)
-		q.array(len(partitions))
 		for _, l := range partitions {
-			q.int32(l.partition)
-			if q.version >= 4 {
-				q.int32(l.epoch)
+			p := l.partition
+			if _, ok := found[p]; ok {
+				continue
 			}
-			q.int64(at)
-		}
-		if err := s.exchange(ctx, q, requestTimeout); err != nil {
-			return nil, err
-		}
-		if err := parseOffsets(q, found); err != nil {
-			return nil, err
-		}
-	}
-	for _, p := range wanted {
-		if _, ok := found[p]; !ok {
-			return nil, fmt.Errorf("partition %d: the broker did not say where its log starts or ends", p)
+			missing[p] = cmp.Or(err, codes[p], errors.New("the broker did not say where its log starts or ends"))
+			if judge(missing[p]) != retry { // also where a Source with AwaitRights waits
+				return nil, fmt.Errorf("partition %d: %w", p, missing[p])
+			}
 		}
 	}
 	return found, nil
 }
 
-func parseOffsets(q *call, found map[int32]int64) error {
+// offsetsAt asks one leader. The errors of partitions go into codes.
+func (s *Source) offsetsAt(ctx context.Context, leader int32, partitions []leadership, e edge, found map[int32]int64, codes map[int32]error) error {
+	q, err := s.newCall(ctx, protocol.ListOffsets, leader)
+	if err != nil {
+		return err
+	}
+	q.int32(-1) // not a replica
+	q.int8(e.isolation)
+	q.array(1)
+	q.text(s.config.Topic)
+	q.array(len(partitions))
+	for _, l := range partitions {
+		q.int32(l.partition)
+		if q.version >= 4 {
+			q.int32(l.epoch)
+		}
+		q.int64(e.at)
+	}
+	if err := s.exchange(ctx, q, requestTimeout); err != nil {
+		return err
+	}
+	return parseOffsets(q, found, codes)
+}
+
+func parseOffsets(q *call, found map[int32]int64, codes map[int32]error) error {
 	r := q.reader()
 	r.throttle(true)
-	var problems []error
 	for n := r.array(6); n > 0; n-- {
 		r.text() // topic
 		for p := r.array(22); p > 0; p-- {
@@ -208,14 +262,11 @@ func parseOffsets(q *call, found map[int32]int64) error {
 				r.int32() // epoch
 			}
 			if code != 0 {
-				problems = append(problems, fmt.Errorf("partition %d: %w", partition, code))
+				codes[partition] = code
 				continue
 			}
 			found[partition] = offset
 		}
 	}
-	if err := r.done("offsets"); err != nil {
-		return err
-	}
-	return errors.Join(problems...)
+	return r.done("offsets")
 }

@@ -59,7 +59,7 @@ func newRacks(t *testing.T) *racks {
 		topic := kmsg.NewListOffsetsResponseTopic()
 		topic.Topic = "racks"
 		p := kmsg.NewListOffsetsResponseTopicPartition()
-		if p.Offset = ofRacks; f.Topics[0].Partitions[0].Timestamp == earliest {
+		if p.Offset = ofRacks; f.Topics[0].Partitions[0].Timestamp == logStart.at {
 			p.Offset = 0
 		}
 		topic.Partitions = append(topic.Partitions, p)

@@ -32,8 +32,8 @@ type notices struct {
 // failing is a subject whose last try failed, with its source in each outage that it
 // may be part of.
 type failing struct {
-	kafka, topic, right *outage.Source
-	standing            string // the missing topic or permission that the source waits for; empty: another failure, which may end by itself
+	kafka, topic, right, leader *outage.Source
+	standing                    string // the missing topic, permission or leader that the source waits for; empty: another failure, which may end by itself
 }
 
 // missing returns the outage of a topic that does not exist.
@@ -54,10 +54,19 @@ func forbidden(topic string) outage.Subject {
 	}
 }
 
+// leaderless returns the outage of some of the topic's partitions.
+func leaderless(topic string) outage.Subject {
+	return outage.Subject{
+		Begins: "kafka: a partition of topic " + topic + " has no leader that answers; it waits, and the others are read",
+		GoesOn: "kafka: a partition of topic " + topic + " still has no leader that answers",
+		Ends:   "kafka: every partition of topic " + topic + " has a leader again",
+	}
+}
+
 // failed notes that a try of a subject failed. There will be another try.
 func (n *notices) failed(what string, err error) {
 	text := stableText(err)
-	missed, refused := errors.Is(err, errNoTopic), denied(err)
+	missed, refused, lacks := errors.Is(err, errNoTopic), denied(err), Lacks(err)
 	if refused {
 		text = n.config.hint(err) + " (" + text + ")"
 	}
@@ -66,31 +75,35 @@ func (n *notices) failed(what string, err error) {
 	if s == nil {
 		topic, outages := n.config.Topic, n.config.Outages
 		name := what + ", topic " + topic
-		s = &failing{kafka: outages.Of(outage.Kafka, name), topic: outages.Of(missing(topic), name), right: outages.Of(forbidden(topic), name)}
+		s = &failing{kafka: outages.Of(outage.Kafka, name), topic: outages.Of(missing(topic), name), right: outages.Of(forbidden(topic), name), leader: outages.Of(leaderless(topic), name)}
 		if n.kept == nil {
 			n.kept = make(map[string]*failing)
 		}
 		n.kept[what] = s
 	}
 	n.last = text
-	if s.standing = ""; missed || refused {
+	if s.standing = ""; missed || refused || lacks {
 		s.standing = text
 	}
 	n.mu.Unlock()
+	is := s.kafka
 	switch {
 	case missed:
-		s.right.Gone()
-		s.kafka.Worked() // Kafka has answered
-		s.topic.Failed(errors.New(text))
+		is = s.topic
 	case refused:
-		s.topic.Gone() // it is not known whether the topic exists
-		s.kafka.Worked()
-		s.right.Failed(errors.New(text))
-	default:
-		s.topic.Gone()
-		s.right.Gone()
-		s.kafka.Failed(errors.New(text))
+		is = s.right
+	case lacks:
+		is = s.leader
 	}
+	if is != s.kafka {
+		s.kafka.Worked() // Kafka has answered
+	}
+	for _, o := range []*outage.Source{s.topic, s.right, s.leader} { // it is not known whether these are over
+		if o != is {
+			o.Gone()
+		}
+	}
+	is.Failed(errors.New(text))
 }
 
 // worked notes that a try of a subject succeeded.
@@ -99,6 +112,7 @@ func (n *notices) worked(what string) {
 		s.kafka.Worked()
 		s.topic.Worked()
 		s.right.Worked()
+		s.leader.Worked()
 	}
 }
 
@@ -109,10 +123,18 @@ func (n *notices) gone(what string) {
 		s.kafka.Gone()
 		s.topic.Gone()
 		s.right.Gone()
+		s.leader.Gone()
 	}
 }
 
-// standing returns the missing topic or permission that the source waits for; empty if
+// fails reports whether the last try of a subject failed.
+func (n *notices) fails(what string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.kept[what] != nil
+}
+
+// standing returns the missing topic, permission or leader that the source waits for; empty if
 // there is none.
 func (n *notices) standing() string {
 	n.mu.Lock()

@@ -221,19 +221,21 @@ func offsetsResponse(t *testing.T, version int16) {
 	}
 	r.Topics = append(r.Topics, topic)
 	whole := answered(r, version)
-	found := make(map[int32]int64)
-	if err := parseOffsets(whole, found); err != nil || found[0] != 100 || found[1] != 101 {
+	found, codes := make(map[int32]int64), make(map[int32]error)
+	if err := parseOffsets(whole, found, codes); err != nil || found[0] != 100 || found[1] != 101 {
 		t.Errorf("%v, %v", found, err)
 	}
 	all := whole.response
 	for n := range all {
-		if whole.response = all[:n]; n >= 4 && parseOffsets(whole, found) == nil {
+		if whole.response = all[:n]; n >= 4 && parseOffsets(whole, found, codes) == nil {
 			t.Errorf("%d of %d bytes parse", n, len(all))
 		}
 	}
 	r.Topics[0].Partitions[1].ErrorCode = 78
-	if err := parseOffsets(answered(r, version), found); !errors.Is(err, kafka.OffsetNotAvailable) || judge(err) != retry {
-		t.Errorf("%v", err)
+	clear(found)
+	err := parseOffsets(answered(r, version), found, codes)
+	if err != nil || len(found) != 1 || found[0] != 100 || !errors.Is(codes[1], kafka.OffsetNotAvailable) || judge(codes[1]) != retry {
+		t.Errorf("%v, %v, %v", found, codes, err)
 	}
 }
 

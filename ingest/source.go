@@ -115,52 +115,26 @@ func (s *Source) task(f func()) bool {
 
 // Spans returns the offsets that a read_committed reader of each partition can read
 // now, from the log's start to the last stable offset, and the logs' ends for
-// other readers. Temporary errors are retried until ctx ends.
+// other readers. Temporary errors are retried until ctx ends. Partitions without a leader
+// are missing, and beside what the others have there is a *MissingError then.
 func (s *Source) Spans(ctx context.Context) (map[int32]event.Span, error) {
-	var spans map[int32]event.Span
-	err := s.repeat(ctx, "asking where the logs start and end", func(ctx context.Context) error {
-		t, err := s.metadata(ctx)
-		if err != nil {
-			return err
-		}
-		starts, err := s.offsets(ctx, t, t.all(), earliest, readCommitted)
-		if err != nil {
-			return err
-		}
-		stable, err := s.offsets(ctx, t, t.all(), latest, readCommitted)
-		if err != nil {
-			return err
-		}
-		ends, err := s.offsets(ctx, t, t.all(), latest, readUncommitted)
-		if err != nil {
-			return err
-		}
-		spans = make(map[int32]event.Span, len(ends))
-		for p, end := range ends {
-			spans[p] = event.Span{First: starts[p], Next: stable[p], End: end, TopicID: t.id}
-		}
-		return nil
-	})
+	t, logs, err := s.logs(ctx, "asking where the logs start and end", (*topic).all, logStart, logStable, logEnd)
+	if err != nil && !Lacks(err) {
+		return nil, err
+	}
+	spans := make(map[int32]event.Span, len(logs))
+	for p, at := range logs {
+		spans[p] = event.Span{First: at[0], Next: at[1], End: at[2], TopicID: t.id}
+	}
 	return spans, err
 }
 
 // Assign returns all partitions of the topic, without a group, for tools. The
-// Generation ends with ctx or Close; it does not notice added partitions, and
-// Commit is refused.
+// Generation ends with ctx or Close; it does not notice added partitions, nor the leaders of
+// Missing ones, and Commit is refused.
 func (s *Source) Assign(ctx context.Context) (*Generation, error) {
 	g := s.newGeneration(nil)
-	err := s.repeat(ctx, "asking for the topic's partitions", func(ctx context.Context) error {
-		t, err := s.metadata(ctx)
-		if err != nil {
-			return err
-		}
-		g.partitions = nil // drop those of the last try: a broker refuses a request that names a partition twice
-		for _, p := range t.all() {
-			g.partitions = append(g.partitions, event.Assignment{Partition: p, Committed: -1})
-		}
-		return g.locate(ctx, t)
-	})
-	if err != nil {
+	if err := g.locate(ctx, "asking for the topic's partitions", (*topic).all); err != nil {
 		return nil, err
 	}
 	g.follow(ctx)
@@ -176,7 +150,7 @@ func (t *topic) all() []int32 {
 }
 
 // repeat calls f until it succeeds, until its error is fatal, or until ctx or
-// the Source ends. It adds remedies to errors.
+// the Source ends. It adds remedies to errors. A settled MissingError is returned at once.
 func (s *Source) repeat(ctx context.Context, what string, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -196,6 +170,9 @@ func (s *Source) repeat(ctx context.Context, what string, f func(context.Context
 			return s.config.explain(err)
 		}
 		s.notices.failed(what, err)
+		if lacks := (*MissingError)(nil); errors.As(err, &lacks) && lacks.settled {
+			return err
+		}
 		if !sleep(ctx, jitter(pause.Next())) {
 			return s.interrupted(ctx, what)
 		}

@@ -27,11 +27,11 @@ type OpenTransaction struct {
 const describeProducers protocol.ApiKey = 61
 
 // OpenTransactions returns the transactions that are open now, even if only briefly.
-// The producer is missing if the broker does not name it. Temporary errors are
-// retried until ctx ends.
+// The producer is missing if the broker does not name it, and so are partitions without a
+// leader. Temporary errors are retried until ctx ends.
 func (s *Source) OpenTransactions(ctx context.Context) ([]OpenTransaction, error) {
 	spans, err := s.Spans(ctx)
-	if err != nil {
+	if err != nil && !Lacks(err) {
 		return nil, err
 	}
 	var open []OpenTransaction

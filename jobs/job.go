@@ -22,7 +22,8 @@ type Source interface {
 	// none. Its errors are final: it retries temporary ones itself.
 	Next(ctx context.Context) (Generation, error)
 	// Spans returns the readable part of each partition of the topic, whichever member
-	// reads it.
+	// reads it. Partitions without a leader are missing: its error then has a method
+	// Missing() []int32, and the others are there.
 	Spans(ctx context.Context) (map[int32]event.Span, error)
 }
 
@@ -30,6 +31,9 @@ type Source interface {
 // fetching, flushes, commits and calls Release, all within the session.
 type Generation interface {
 	Partitions() []event.Assignment
+	// Missing is an error about partitions that this process has and that have no leader now;
+	// nil: there are none. The generation ends when one of them has a leader again.
+	Missing() error
 	Done() <-chan struct{}
 	// Fetch reads from the given offsets until ctx ends, which is no error.
 	// deliver may block: that is the back-pressure.
@@ -87,7 +91,7 @@ type Config struct {
 	// Trouble, if set, is the reason why the source does not give this process all
 	// the partitions that it should have; empty: no known reason.
 	Trouble  func() string
-	UntilEnd bool // read to the ends that the logs have at the start, flush, roll up, return; ErrUnread if an open transaction or a schema prevents that
+	UntilEnd bool // read to the ends that the logs have at the start, flush, roll up, return; ErrUnread if an open transaction, a schema or a leader that is away prevents that
 	Log      *slog.Logger
 	// Outages reports temporary failures; nil means a Reporter of the job's own,
 	// which writes to Log. Jobs that share a Reporter report one outage together.
@@ -177,7 +181,7 @@ func (j *Job) Run(ctx context.Context) (err error) {
 	var ends map[int32]event.Span
 	if j.cfg.UntilEnd {
 		var err error
-		if ends, err = j.cfg.Source.Spans(ctx); err != nil {
+		if ends, err = j.cfg.Source.Spans(ctx); err != nil && !missing(err) {
 			return stopped(ctx, fmt.Errorf("job %s: where the log ends: %w", j.cfg.Spec.Job, err))
 		}
 	}

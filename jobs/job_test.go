@@ -125,6 +125,7 @@ func (g *fakeGeneration) Partitions() []event.Assignment {
 	return as
 }
 
+func (g *fakeGeneration) Missing() error        { return nil }
 func (g *fakeGeneration) Done() <-chan struct{} { return g.done }
 func (g *fakeGeneration) Release()              {}
 

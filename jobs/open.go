@@ -39,11 +39,15 @@ func (e openError) Error() string {
 }
 
 // ErrUnread says that a job with UntilEnd did not read to the end, because a
-// transaction stayed open, or a schema could not be had, which ErrSchema says.
+// transaction stayed open, a schema could not be had, which ErrSchema says, or a partition
+// has no leader, which ErrLeader says.
 var ErrUnread = errors.New("not all was read")
 
 // ErrSchema says that records were not read because their schema cannot be had.
 var ErrSchema = errors.New("a schema cannot be had")
+
+// ErrLeader says that partitions were not read because they have no leader.
+var ErrLeader = errors.New("a leader is away")
 
 // openTransaction is the subject of log lines about partitions that are not
 // readable to their end.
@@ -77,7 +81,7 @@ func (w *watch) standingOpen(since time.Duration, spans map[int32]event.Span) (l
 
 // reached reports whether every owned partition was read, and is durable, up to
 // the end that its log had when the job began. It is also true if only open
-// transactions, and schemas that cannot be had, have prevented that for Config.Open: then it sets job.unread.
+// transactions, schemas that cannot be had, and leaders that are away have prevented that for Config.Open: then it sets job.unread.
 func (r *run) reached(now time.Time) bool {
 	if r.ends == nil {
 		return false
@@ -105,7 +109,8 @@ func (r *run) reached(now time.Time) bool {
 			return false
 		}
 	}
-	if len(open)+len(waiting) == 0 {
+	missing := r.gen.Missing()
+	if len(open)+len(waiting) == 0 && missing == nil {
 		return true
 	}
 	if r.stood.IsZero() || r.stoodAt != ends {
@@ -118,14 +123,17 @@ func (r *run) reached(now time.Time) bool {
 	for i := range open {
 		open[i].For = stood
 	}
-	why := error(open)
+	why := ErrUnread
 	if waiting != nil {
-		why = fmt.Errorf("%w: %s", ErrSchema, strings.Join(waiting, "; "))
-		if open != nil {
-			why = fmt.Errorf("%w; %w", why, open)
-		}
+		why = fmt.Errorf("%w: %w: %s", why, ErrSchema, strings.Join(waiting, "; "))
 	}
-	r.job.unread = fmt.Errorf("job %s: topic %s: %w: %w", r.job.cfg.Spec.Job, r.job.cfg.Topic, ErrUnread, why)
+	if missing != nil {
+		why = fmt.Errorf("%w: %w: %w", why, ErrLeader, missing)
+	}
+	if open != nil {
+		why = fmt.Errorf("%w: %w", why, open)
+	}
+	r.job.unread = fmt.Errorf("job %s: topic %s: %w", r.job.cfg.Spec.Job, r.job.cfg.Topic, why)
 	return true
 }
 

@@ -39,10 +39,14 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 			// truncated log, which stops the job or counts all of it under a new epoch.
 			// So the ends are read again after the ledger.
 			spans, err := j.cfg.Source.Spans(ctx)
-			if err != nil {
+			switch span, ok := spans[a.Partition]; {
+			case ok:
+				a.LogEnd = max(a.LogEnd, span.Next)
+			case missing(err):
+				return nil, errEnded // its leader went away: the next generation begins without it
+			case err != nil:
 				return nil, fmt.Errorf("job %s: where the log ends: %w", j.cfg.Spec.Job, err)
 			}
-			a.LogEnd = max(a.LogEnd, spans[a.Partition].Next)
 		}
 		p, err := j.cfg.Spec.Resume(a, known, j.cfg.Policy)
 		if err != nil {

@@ -65,6 +65,11 @@ func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]event.S
 	if err != nil {
 		return nil, err
 	}
+	for _, a := range gen.Partitions() {
+		if _, ok := ends[a.Partition]; ends != nil && !ok { // it had no leader when the job began
+			ends[a.Partition] = event.Span{Next: a.LogEnd, End: a.LogEnd}
+		}
+	}
 	r := &run{
 		job: j, gen: gen, ends: ends, plans: plans,
 		wake: time.NewTimer(0), failed: make(chan error, 1), answer: make(chan error, 1), cancel: func() {},

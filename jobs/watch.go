@@ -131,6 +131,9 @@ func uncountedOf(waits []audit.Wait, limit time.Duration) *Uncounted {
 func duration(ms event.Time) time.Duration    { return time.Duration(ms) * time.Millisecond }
 func milliseconds(d time.Duration) event.Time { return event.Time(d.Milliseconds()) }
 
+// missing reports whether an error of Spans says only that some partitions are missing.
+func missing(err error) bool { return errors.As(err, new(interface{ Missing() []int32 })) }
+
 // look reads the ledger, then the log. In this order, a partition whose log
 // ends where the ledger's coverage does has no further records. The coverage is that of the
 // log's topic, or nil if the ledger did not answer.
@@ -146,8 +149,8 @@ func look(ctx context.Context, log Log, ledger Ledger) (map[int32]event.Span, *a
 
 // FindUncounted watches every partition that has records which the ledger does
 // not cover, until a flush of it. It returns the partitions without a flush
-// within limit; nil if there are none. A flush need not cover all records: a
-// lag that moves is normal. If there are such partitions at the beginning, it
+// within limit; nil if there are none, with the error of Spans about missing partitions. A
+// flush need not cover all records: a lag that moves is normal. If there are such partitions at the beginning, it
 // calls wait once, if that is not nil.
 func FindUncounted(ctx context.Context, log Log, ledger Ledger, limit time.Duration, wait func()) (*Uncounted, error) {
 	var waits audit.Waits
@@ -155,7 +158,7 @@ func FindUncounted(ctx context.Context, log Log, ledger Ledger, limit time.Durat
 	var watched event.Time // since then
 	for first := true; ; first = false {
 		spans, c, err := look(ctx, log, ledger)
-		if err != nil {
+		if err != nil && !missing(err) {
 			return nil, err
 		}
 		if first {
@@ -171,7 +174,7 @@ func FindUncounted(ctx context.Context, log Log, ledger Ledger, limit time.Durat
 		}
 		switch u := uncountedOf(all, limit); {
 		case len(all) == 0:
-			return nil, nil
+			return nil, err
 		case u != nil:
 			return u, nil
 		}
@@ -298,12 +301,16 @@ func (w *watch) look(whole context.Context) (rest bool) {
 		}
 	}
 	w.reaches(spans)
-	if err != nil {
+	lacks := missing(err)
+	if err != nil && !lacks {
 		return false // the source reports its own failures
 	}
 	since := w.since()
-	w.passed(w.watermarks.Look(c, spans, milliseconds(since)))
-	return !w.judge(since, spans, c) && rest
+	at := w.watermarks.Look(c, spans, milliseconds(since))
+	if !lacks { // a missing partition may hold earlier events
+		w.passed(at)
+	}
+	return !w.judge(since, spans, c, lacks) && rest && !lacks
 }
 
 // spansAlone asks the log after a ledger that did not answer, and may have taken all the time of the look.
@@ -364,8 +371,12 @@ func (w *watch) passed(at event.Time) {
 // complete returns the last known watermark of the job.
 func (w *watch) complete() event.Time { return event.Time(w.watermark.Load()) }
 
-// judge draws the conclusions of a look. It reports whether records wait.
-func (w *watch) judge(since time.Duration, spans map[int32]event.Span, c *audit.Coverage) (wait bool) {
+// judge draws the conclusions of a look, which lacks partitions or does not. It reports whether records wait.
+func (w *watch) judge(since time.Duration, spans map[int32]event.Span, c *audit.Coverage, lacks bool) (wait bool) {
+	over := (*outage.Source).Worked
+	if lacks {
+		over = (*outage.Source).Gone // it may go on in those
+	}
 	waits := w.waits.Look(c, spans, milliseconds(since))
 	var longest time.Duration
 	for _, p := range waits {
@@ -376,10 +387,10 @@ func (w *watch) judge(since time.Duration, spans map[int32]event.Span, c *audit.
 	if len(open) > 0 {
 		w.opened.Failed(openError(open))
 	} else {
-		w.opened.Worked()
+		over(w.opened)
 	}
 	if u == nil {
-		w.misses.Worked()
+		over(w.misses)
 		w.job.status.watched(nil, longest, open, w.complete())
 		return len(waits)+len(open) > 0
 	}

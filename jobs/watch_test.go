@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -24,6 +26,7 @@ type scene struct {
 	log    map[int32]event.Span
 	ledger map[int32]audit.Covered
 	hangs  bool // an unreachable part does not answer, instead of failing
+	lacks  lacking
 	looks  atomic.Int32
 }
 
@@ -44,8 +47,21 @@ func (s *scene) Spans(ctx context.Context) (map[int32]event.Span, error) {
 	if s.log == nil {
 		return nil, s.away(ctx)
 	}
-	return s.log, nil
+	if s.lacks == nil {
+		return s.log, nil
+	}
+	rest := maps.Clone(s.log)
+	for _, p := range s.lacks {
+		delete(rest, p)
+	}
+	return rest, s.lacks
 }
+
+// lacking is the error of a source about partitions without a leader.
+type lacking []int32
+
+func (l lacking) Error() string    { return fmt.Sprintf("partitions %v have no leader", []int32(l)) }
+func (l lacking) Missing() []int32 { return l }
 
 func (s *scene) Coverage(ctx context.Context) (audit.Coverage, error) {
 	turn.Load()
@@ -375,6 +391,46 @@ func TestWatchLogAway(t *testing.T) {
 	})
 }
 
+// TestWatchLacks: while a partition has no leader no further window becomes complete, records of the others that
+// are not counted are reported, and nothing is said to be over.
+func TestWatchLacks(t *testing.T) {
+	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
+		log := s.log
+		s.log = map[int32]event.Span{0: log[0], 1: log[1]}
+		after(3 * time.Second)
+		if got := j.Status().Complete; got != 4000 {
+			t.Fatalf("complete until %d", got)
+		}
+		s.lacks = lacking{1}
+		s.ledger = map[int32]audit.Covered{0: {Next: 100, Watermark: 9000}, 1: {Next: 100, Watermark: 4000}}
+		after(time.Hour)
+		if st := j.Status(); st.Complete != 4000 || st.Uncounted != nil {
+			t.Errorf("without partition 1: %+v", st)
+		}
+		s.log = log
+		after(80 * time.Second)
+		if u := j.Status().Uncounted; u == nil || !slices.Equal(u.Partitions, []int32{2, 3}) {
+			t.Fatalf("not counted of the others: %v", u)
+		}
+		out.Reset()
+		s.lacks = lacking{1, 2, 3}
+		after(80 * time.Second)
+		if u := j.Status().Uncounted; u != nil || out.Len() > 0 {
+			t.Errorf("these have no leader any more: %v\n%s", u, out)
+		}
+		s.lacks, s.log = nil, map[int32]event.Span{0: log[0], 1: log[1]}
+		after(3 * time.Second)
+		if st := j.Status(); st.Complete != 4000 || st.Uncounted != nil || !strings.Contains(out.String(), "of every partition are counted by this database again") {
+			t.Errorf("with all leaders: %+v\n%s", st, out)
+		}
+		s.ledger = map[int32]audit.Covered{0: {Next: 100, Watermark: 9000}, 1: {Next: 100, Watermark: 8000}}
+		after(3 * time.Second)
+		if got := j.Status().Complete; got != 8000 {
+			t.Errorf("then complete until %d", got)
+		}
+	})
+}
+
 // TestFindUncounted: FindUncounted works while weir runs and while it does not.
 func TestFindUncounted(t *testing.T) {
 	const limit = 40 * time.Second
@@ -396,6 +452,15 @@ func TestFindUncounted(t *testing.T) {
 		if u, took, waits := find(t, s); u == nil || !slices.Equal(u.Partitions, []int32{1}) || u.Records != 10 || took != limit || waits != 1 {
 			t.Errorf("no line: %v after %s, %d waits", u, took, waits)
 		}
+		s.lacks = lacking{0}
+		if u, _, _ := find(t, s); u == nil || !slices.Equal(u.Partitions, []int32{1}) {
+			t.Errorf("no line, and another partition without a leader: %v", u)
+		}
+		s.lacks = lacking{1}
+		if u, err := FindUncounted(t.Context(), s, s, limit, nil); u != nil || !missing(err) {
+			t.Errorf("no line, and without a leader: %v, %v", u, err)
+		}
+		s.lacks = nil
 		s.ledger = map[int32]audit.Covered{0: {Next: 10}, 1: {Next: 3}}
 		time.AfterFunc(7500*time.Millisecond, func() {
 			turn.Load()

@@ -100,6 +100,8 @@ func (g generation) Partitions() (all []event.Assignment) {
 	return all
 }
 
+func (generation) Missing() error { return nil }
+
 func (generation) Done() <-chan struct{} { return nil }
 
 func (generation) Commit(context.Context, map[int32]int64) error { return nil }

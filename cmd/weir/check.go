@@ -394,6 +394,9 @@ func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, si
 	defer gen.Release()
 	policy := window.Policy{SkipLost: cfg.Kafka.OnDataLoss == "skip"}
 	begin := len(k.findings)
+	if err := gen.Missing(); err != nil {
+		k.result("ledger", subject, "", err, exitFailed)
+	}
 	for _, a := range gen.Partitions() {
 		p, err := s.Resume(a, known, policy)
 		if err != nil {

@@ -135,6 +135,7 @@ var decisions = []struct {
 	{ingest.ErrRecreated, recreatedHint},
 	{window.ErrBeyondEnd, "the log was truncated: raise the job's version, which counts what is left once, in new tables; or run once with --new-epoch, which counts it beside what was counted before, so twice"},
 	{jobs.ErrSchema, "the rest is read by a run after the schema can be had; the log says what the registry answers, and docs/inputs.md what to do about a schema that is lost"},
+	{jobs.ErrLeader, "the rest is read by a run after the partitions have a leader; kafka-topics.sh --describe --unavailable-partitions says which brokers have them"},
 	{jobs.ErrUnread, "the rest is read by a run after the transaction has ended; weir check names its producer, and how to abort it if it is dead"},
 	{window.ErrRetention, "kafka.on_data_loss: skip records the gap in weir_ledger and goes on; nothing can bring the records back"},
 }

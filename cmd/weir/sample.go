@@ -92,8 +92,9 @@ func (k *checker) sample(cfg *config.Config, j *config.Job, src *ingest.Source, 
 	defer cancel()
 	all, err := src.Spans(ctx)
 	if err != nil {
-		fail(err)
-		return
+		if fail(err); !ingest.Lacks(err) {
+			return
+		}
 	}
 	spans := newestOf(all, n)
 	if len(spans) == 0 {

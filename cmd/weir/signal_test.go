@@ -31,6 +31,7 @@ type stage struct {
 	dir, database string
 	engine        string
 	server        *account
+	kafka         *kfake.Cluster
 	weir          string
 	client        *kgo.Client
 }
@@ -44,6 +45,7 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
+	s.kafka = cluster
 	addr := cluster.ListenAddrs()[0]
 	if s.client, err = kgo.NewClient(kgo.SeedBrokers(addr), kgo.UnknownTopicRetries(-1), kgo.DefaultProduceTopic("clicks")); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func waitingForSchemas(ctx context.Context, cfg *config.Config, j *config.Job, s
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	logs, err := src.Spans(ctx)
-	if err != nil {
+	if err != nil && !ingest.Lacks(err) {
 		return 0, ""
 	}
 	covered, err := ledger.Coverage(ctx)

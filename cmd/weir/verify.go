@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -202,9 +204,9 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 		notes++
 		fmt.Fprintf(v.out, "%s: note: %s\n  %s\n", j.Name, sentence(f), advice(f, todo.topic))
 	}
-	log, err := v.log(ctx, j, src)
-	if err != nil {
-		return err
+	log, lacks := v.log(ctx, j, src)
+	if lacks != nil && !ingest.Lacks(lacks) {
+		return lacks
 	}
 	open, err := src.OpenTransactions(ctx)
 	if err != nil {
@@ -214,11 +216,18 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 		fmt.Fprintf(v.out, "%s: note: %s%s\n", j.Name, o, abortIt(v.cfg, j, o))
 	}
 	found, lag := sums.Log(log)
+	var missing *ingest.MissingError
 	for _, f := range found {
+		if f.Kind == audit.Vanished && errors.As(lacks, &missing) && slices.Contains(missing.Missing(), f.Partition) {
+			continue // it is there, and cannot be read now
+		}
 		mismatch(f)
 	}
 	if !v.stopped {
-		if err := v.uncounted(ctx, j, src, sink); err != nil {
+		switch err := v.uncounted(ctx, j, src, sink); {
+		case ingest.Lacks(err):
+			lacks = cmp.Or(lacks, err)
+		case err != nil:
 			return err
 		}
 	}
@@ -226,15 +235,18 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	size := spelling.Count(looked.Lines, "ledger line") + ", " + spelling.Count(looked.Chunks, "chunk") + ", " + spelling.Count(looked.Windows, "window")
 	if n := v.mismatches - before; n == 0 {
 		verdict := "everything adds up"
+		if lacks != nil {
+			verdict = "what can be read now adds up"
+		}
 		if notes > 0 {
-			verdict = fmt.Sprintf("everything adds up, except for the %s above", spelling.Count(notes, "note"))
+			verdict += fmt.Sprintf(", except for the %s above", spelling.Count(notes, "note"))
 		}
 		fmt.Fprintf(v.out, "%s: %s: %s; %s not counted yet%s\n", j.Name, verdict, size, spelling.Count(lag, "record"), unjudged(sums.Unjudged()))
 	} else {
 		fmt.Fprintf(v.out, "%s: %s in %s%s\n", j.Name, spelling.Count(n, "mismatch"), size, unjudged(sums.Unjudged()))
 		todo.print(v.out, v.cfg.Kafka.Brokers, group(v.cfg, j), j.Topic, log, sums.Current)
 	}
-	return nil
+	return lacks
 }
 
 // unjudged says how many chunks are too new to be judged, and do not add up; nothing if there are none.
@@ -295,7 +307,8 @@ func whoReads(ctx context.Context, cfg *config.Config, j *config.Job, src *inges
 		in, printable(strings.Join(members, ", ")))
 }
 
-// log returns what Kafka has of the job's topic.
+// log returns what Kafka has of the job's topic; if partitions of it are missing, with an error that
+// says which.
 func (v *verifier) log(ctx context.Context, j *config.Job, src *ingest.Source) ([]event.Assignment, error) {
 	ctx, cancel := context.WithTimeout(ctx, max(time.Duration(v.cfg.Kafka.ConnectTimeout), 5*time.Second))
 	defer cancel()
@@ -310,5 +323,5 @@ func (v *verifier) log(ctx context.Context, j *config.Job, src *ingest.Source) (
 		return nil, fmt.Errorf("topic %s: %w", j.Topic, err)
 	}
 	defer gen.Release()
-	return gen.Partitions(), nil
+	return gen.Partitions(), gen.Missing()
 }
