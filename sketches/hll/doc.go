@@ -26,7 +26,6 @@
 //   - [Keyed] is a Pool with an index from 64-bit key hashes.
 //   - [String] is the Redis string form, byte for byte: what GET returns after
 //     PFADD, PFCOUNT and PFMERGE, sparse and dense, with the cached count.
-//   - [Sized] is a sketch of another precision, outside Redis' world.
 //
 // A sketch leaves as a ClickHouse state of uniqCombined64(14) through
 // AppendClickHouse, or as a Redis string through AppendRedis, and comes back

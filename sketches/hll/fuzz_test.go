@@ -216,32 +216,3 @@ func FuzzClickHouse(f *testing.F) {
 		}
 	})
 }
-
-func FuzzSized(f *testing.F) {
-	for _, p := range []int{4, 5, 10} {
-		s, _ := NewSized(p)
-		s.Add([]byte("a"))
-		b, _ := s.MarshalBinary()
-		f.Add(b)
-	}
-	f.Add([]byte("WHLL\x01\x12"))
-	f.Add([]byte("WHLL\x01\xff"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		s, _ := NewSized(6)
-		s.Add([]byte("kept"))
-		if err := s.UnmarshalBinary(b); err != nil {
-			if !errors.Is(err, ErrSized) || s.Precision() != 6 || s.Count() != 1 {
-				t.Fatalf("error %v, then precision %d", err, s.Precision())
-			}
-			return
-		}
-		back, err := s.MarshalBinary()
-		if err != nil || !bytes.Equal(back, b) {
-			t.Fatalf("%d bytes become %d, %v", len(b), len(back), err)
-		}
-		s.Count()
-		s.AddHash(12345)
-		s.Fold(4)
-		s.Count()
-	})
-}

@@ -31,15 +31,6 @@ func TestLaws(t *testing.T) {
 			Count: func(p *Pool) uint64 { return p.Count(1) },
 		})
 	})
-	t.Run("Sized", func(t *testing.T) {
-		sketchtest.Laws(t, sketchtest.Kind[*Sized]{
-			New:   func() *Sized { s, _ := NewSized(9); return s },
-			Add:   func(s *Sized, h uint64) { s.AddHash(h) },
-			Merge: (*Sized).Merge,
-			Bytes: func(s *Sized) []byte { b, _ := s.MarshalBinary(); return b },
-			Count: (*Sized).Count,
-		})
-	})
 	t.Run("String", func(t *testing.T) {
 		// The bytes of a sparse string depend on the order of additions; the
 		// registers do not.
