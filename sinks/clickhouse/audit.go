@@ -55,85 +55,66 @@ func (d auditData) views() (all []view) {
 	return all
 }
 
-func (d auditData) StatesView() string { return d.c.name(auditViews[0]) }
-func (d auditData) RowsView() string   { return d.c.name(auditViews[1]) }
-func (d auditData) View() string       { return d.c.name(auditViews[2]) }
-func (d auditData) OnCluster() string  { return d.c.onCluster() }
-func (d auditData) Ledger() string     { return d.c.read(LedgerTable, d.c.wide) }
-func (d auditData) Rollups() string    { return d.c.read("weir_rollups", d.c.wide) }
-func (d auditData) Schema() string     { return d.c.name("weir_schema") }
-func (auditData) Progressed() string   { return text(progressed) }
-func (auditData) Foreign() string      { return foreign() }
+func (d auditData) Name(table string) string { return d.c.name(table) }
+func (d auditData) Read(table string) string { return d.c.read(table, d.c.wide) }
+func (d auditData) OnCluster() string        { return d.c.onCluster() }
+func (d auditData) Progressed() string       { return progressed }
+func (d auditData) Raised() string           { return d.c.raisedAt() }
+func (d auditData) Foreign() string          { return foreign() }
 
-// Tables returns what is known of each table: job, version and table, the seconds of its windows (0: it has state
-// rows), the place of the job's longest rollup, the age of state rows and of its own windows that have certainly not
-// expired (0: any), since when it is whole, the rollup that it is made from, and the number of groups. They are
-// literals, which take no analysis.
-func (d auditData) Tables() string {
-	var all []string
+// A place is a table of a job: its state rows, with 0 seconds, or a rollup. All places have Keys of one length.
+type place struct {
+	auditJob
+	Place, Last int    // its number from 1, and that of the job's longest rollup
+	Table       string // without the database
+	Below       string // the rollup that it is made from; empty: state rows
+	Seconds     int64
+	Age, Whole  int64 // the age of windows that have certainly not expired, 0: any; and level.whole
+	Ago         int64 // only windows that begin so many seconds ago or later can still have state rows; 0: all can
+	First       bool  // it is the first one of state rows, or of a rollup
+	most        int
+}
+
+// Tables returns the places.
+func (d auditData) Tables() (all []place) {
+	most := 0
 	for _, j := range d.Jobs {
-		last, below := len(all)+1+len(j.levels), ""
-		for i, v := range append([]length{{table: j.r.base() + "_state"}}, j.levels...) {
-			all = append(all, fmt.Sprintf("(%s, %d, %s, %d, %d, %d, %d, %d, %s, %d)", text(j.r.job), j.r.version, text(v.table), v.seconds, last, j.Horizon(), unexpired(v.keep), v.whole, text(below), len(j.r.groups)))
+		most = max(most, len(j.r.groups))
+	}
+	for _, j := range d.Jobs {
+		p := place{auditJob: j, Last: len(all) + 1 + len(j.levels), Table: j.r.base() + "_state", most: most}
+		for i, v := range append([]length{{}}, j.levels...) {
 			if i > 0 {
-				below = v.table
+				p.Table, p.Seconds, p.Age, p.Whole = v.table, v.seconds, unexpired(v.keep), v.whole
 			}
-		}
-	}
-	return strings.Join(all, ", ")
-}
-
-// States and Rolled return the reads of state rows and of rollups. They have the columns of Keys, of which a job uses
-// as many as it has groups, and only the first one names them: each expression takes a part of the time to analyse
-// that the whole read takes.
-func (d auditData) States() string { return d.read(true) }
-func (d auditData) Rolled() string { return d.read(false) }
-
-func (d auditData) read(states bool) string {
-	var all []string
-	place := 0
-	for _, j := range d.Jobs {
-		read := func(wanted bool, written, table, where string) {
-			if place++; !wanted {
-				return
+			if i > 1 {
+				p.Below, p.Ago = j.levels[i-2].table, int64(j.Horizon())+j.levels[min(i, len(j.levels)-1)].seconds
 			}
-			list := []string{fmt.Sprint(place), "window_start", "hits", written + "_at", written + "_in"}
-			for _, g := range j.r.groups {
-				list = append(list, quote(g))
-			}
-			list = append(list, slices.Repeat([]string{"''"}, len(d.keys())-len(j.r.groups))...)
-			if all == nil {
-				for i, name := range append([]string{"_source", "window_start", "_hits", "_at", "_in"}, d.keys()...) {
-					list[i] += " AS " + name
-				}
-			}
-			all = append(all, "SELECT "+strings.Join(list, ", ")+" FROM "+table+where)
-		}
-		read(states, "flushed", j.State(), "")
-		for i, v := range j.levels {
-			where := ""
-			if ago := int64(j.Horizon()) + j.levels[min(i+1, len(j.levels)-1)].seconds; i > 0 && ago < 1<<30 { // only windows that state rows can still have
-				where = fmt.Sprintf(" WHERE window_start >= now() - %d", ago)
-			}
-			read(!states, "rolled", j.reads(v.table), where)
-		}
-	}
-	return strings.Join(all, "\n    UNION ALL\n    ")
-}
-
-// keys returns columns for the groups, as many as a job has at most.
-func (d auditData) keys() (all []string) {
-	for _, j := range d.Jobs {
-		for i := len(all); i < len(j.r.groups); i++ {
-			all = append(all, fmt.Sprintf("_g%d", i))
+			p.Place = len(all) + 1
+			p.First = !slices.ContainsFunc(all, func(q place) bool { return (q.Seconds > 0) == (p.Seconds > 0) })
+			all = append(all, p)
 		}
 	}
 	return all
 }
 
-func (d auditData) Group() string  { return strings.Join(d.keys(), ", ") }
-func (d auditData) Keys() string   { return strings.Join(append(d.keys(), ""), ", ") }
-func (d auditData) Raised() string { return d.c.raisedAt() }
+func (p place) From() string { return p.reads(p.Table) }
+func (p place) Width() int   { return len(p.r.groups) }
+
+func (p place) Written() string {
+	if p.Seconds > 0 {
+		return "rolled"
+	}
+	return "flushed"
+}
+
+func (p place) Keys() []string {
+	var all []string
+	for _, g := range p.r.groups {
+		all = append(all, quote(g))
+	}
+	return slices.Concat(all, slices.Repeat([]string{"''"}, p.most-len(all)))
+}
 
 // Others returns the sum of all outcomes but counted.
 func (d auditData) Others() string {
@@ -159,7 +140,7 @@ type auditJob struct {
 	r      registered
 	levels []length
 	layout *layout // says which measures are compared besides the hits; nil: none
-	raised string  // what Raised returns
+	raised string  // an SQL expression for a time; state rows that were written later have not expired by an earlier, shorter keep
 	wide   bool    // it reads the tables of all shards: see wide.go
 }
 
@@ -340,7 +321,7 @@ func (k comparison) Start() string {
 // expired, by this keep or an earlier one. Kept and SourceKept return the same for the beginnings of the windows of the
 // rollup and of the rollup it is made from.
 func (k comparison) Horizon() string {
-	return "greatest(" + k.ago(int64(k.auditJob.Horizon())) + ", " + k.Raised() + ")"
+	return "greatest(" + k.ago(int64(k.auditJob.Horizon())) + ", " + k.raised + ")"
 }
 func (k comparison) Kept() string       { return k.kept(k.at) }
 func (k comparison) SourceKept() string { return k.kept(k.at - 1) }
@@ -462,11 +443,7 @@ func (k comparison) Step() int64 { return k.Seconds() * ((86400 + k.Seconds() - 
 // quarter of it, at most a day, because a rollup may be late.
 func (j auditJob) Horizon() uint32 { return j.r.keep - min(j.r.keep/4, 86400) }
 
-// Raised returns a time; state rows that were written later have not expired by an earlier,
-// shorter keep.
-func (j auditJob) Raised() string { return j.raised }
-
-// raisedAt returns the query for that time of all jobs.
+// raisedAt returns the query for auditJob.raised, of all jobs.
 func (c *Client) raisedAt() string {
 	return "SELECT job, version, " + raised("_keeps") + " AS _at FROM (SELECT job, version, arraySort(groupArray((created_at, keep))) AS _keeps FROM " + c.name("weir_jobs") + " WHERE measure = '' GROUP BY job, version)"
 }

@@ -48,7 +48,7 @@ type registered struct {
 	keep    uint32
 	groups  []string
 	created int64  // Unix seconds
-	raised  int64  // auditJob.Raised, in Unix seconds
+	raised  int64  // auditJob.raised, in Unix seconds
 	rollup  string // table of the first rollup…
 	seconds uint32 // …and its window
 	bits    uint64 // for a Bloom measure: the third argument of weirBloomHas

@@ -8,7 +8,7 @@ Of little data nearly all of the cost is the analysis of the statement, and each
 or subquery of a job adds to it. So all jobs are in one pass. A job has only the reads of its tables, in views of their
 own (audit_states.sql, audit_rows.sql), because the analyser walks through a whole subquery for each expression above
 it. What differs between tables is in _tables, by their places: the state rows and then the rollups of each job. */ -}}
-CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}}
+CREATE OR REPLACE VIEW {{.Name "weir_audit"}}{{.OnCluster}}
 (
     `job` String, `version` UInt32, `kind` String, `epoch` UInt8, `partition` UInt16, `chunk` UInt64,
     `window_start` Nullable(DateTime('UTC')), `groups` String, `expected` UInt64, `found` UInt64, `detail` String
@@ -17,18 +17,18 @@ AS WITH
     (
         WITH
             (SELECT mapFromArrays(groupArray(concat(job, ' ', toString(version))), groupArray(_at)) FROM ({{.Raised}})) AS _raised,
-            (SELECT mapFromArrays(groupArray(concat(job, ' ', toString(version), ' ', toString(rollup))), groupArray(_round)) FROM (SELECT job, version, rollup, max(done) AS _round FROM {{.Rollups}} GROUP BY job, version, rollup)) AS _rounds,
-            (SELECT mapFromArrays(groupArray(object), groupArray(_at)) FROM (SELECT object, toDateTime(max(applied_at)) AS _at FROM {{.Schema}} WHERE object LIKE '%_rollup%' GROUP BY object)) AS _applied,
+            (SELECT mapFromArrays(groupArray(concat(job, ' ', toString(version), ' ', toString(rollup))), groupArray(_round)) FROM (SELECT job, version, rollup, max(done) AS _round FROM {{.Read "weir_rollups"}} GROUP BY job, version, rollup)) AS _rounds,
+            (SELECT mapFromArrays(groupArray(object), groupArray(_at)) FROM (SELECT object, toDateTime(max(applied_at)) AS _at FROM {{.Name "weir_schema"}} WHERE object LIKE '%_rollup%' GROUP BY object)) AS _applied,
             toInt64(toUnixTimestamp(now())) AS _now
         SELECT CAST(arrayMap(t -> (t.4, t.5,
                 greatest(_now - t.6, 0, _raised[concat(t.1, ' ', toString(t.2))]),
                 greatest(if(t.7 = 0, 0, _now - t.7), t.8),
                 if(t.9 = '', 0, intDiv(_now - t.6, t.4) * t.4),
                 _rounds[concat(t.1, ' ', toString(t.2), ' ', toString(t.4))],
-                greatest(_applied[t.9], _applied[concat(t.9, ' ttl')], _applied[concat(t.3, {{.Progressed}})])
-            ), [{{.Tables}}]), 'Array(Tuple(seconds UInt32, last UInt32, horizon DateTime(\'UTC\'), since Int64, within Int64, done UInt64, begun DateTime(\'UTC\')))')
+                greatest(_applied[t.9], _applied[concat(t.9, ' ttl')], _applied[concat(t.3, {{text .Progressed}})])
+            ), [{{template "audit_tables.sql" .}}]), 'Array(Tuple(seconds UInt32, last UInt32, horizon DateTime(\'UTC\'), since Int64, within Int64, done UInt64, begun DateTime(\'UTC\')))')
     ) AS _tables,
-    (SELECT CAST(arrayMap(t -> (t.1, t.2, t.3, t.10), [{{.Tables}}]), 'Array(Tuple(job String, version UInt32, table String, groups UInt32))')) AS _names,
+    (SELECT CAST(arrayMap(t -> (t.1, t.2, t.3, t.10), [{{template "audit_tables.sql" .}}]), 'Array(Tuple(job String, version UInt32, table String, groups UInt32))')) AS _names,
     lines AS
     (
         SELECT
@@ -37,7 +37,7 @@ AS WITH
             toUInt64(max(_l.events)) AS events, toUInt64({{.Events}}) AS each, toUInt64(max(_l.events_counted)) AS events_counted,
             toUInt64(if(max(_l.events) + each > 0, max(_l.events_counted), max(_l.counted))) AS hits,
             max(flushed_at) AS flushed, min(_l.began) AS began
-        FROM {{.Ledger}} AS _l
+        FROM {{.Read "weir_ledger"}} AS _l
         GROUP BY job, version, epoch, partition, chunk, first
     )
 SELECT
@@ -97,7 +97,7 @@ FROM
     FROM
     (
         SELECT _source, arrayJoin(arrayZip(mapKeys(_counts), mapValues(_counts))) AS pair, pair.1 AS slot, pair.2 AS hits, _at AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
-        FROM {{.StatesView}}
+        FROM {{.Name "weir_audit_states"}}
         UNION ALL
         SELECT arrayFirstIndex(t -> (t.job, t.version) = (toString(job), version), _names), (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(lines.hits), sum(lines.hits), min(began)
         FROM lines
@@ -138,7 +138,7 @@ FROM
                 _source, _group, _hits, _at, _in, _tables AS _all, _all[_source] AS _s,
                 arrayJoin(range(_source + (_s.seconds = 0), if(_in >= _all[_source + 1].done, _s.last, least(_source + 1, _s.last)) + 1)) AS _level,
                 _all[_level] AS _t, if(_level = _source, toUnixTimestamp(window_start), intDiv(toUnixTimestamp(window_start), _t.seconds) * _t.seconds) AS _start
-            FROM {{.RowsView}}
+            FROM {{.Name "weir_audit_rows"}}
         )
         WHERE _start >= _t.within
         GROUP BY _level, _start, _group

@@ -2232,11 +2232,9 @@ CREATE OR REPLACE VIEW `weir`.`weir_audit_states`
 AS SELECT toUInt16(_s._source) AS _source, maxMap(_s._hits) AS _counts, CAST(max(_s._at), 'DateTime(\'UTC\')') AS _at
 FROM
 (
-    SELECT 1 AS _source, window_start AS window_start, hits AS _hits, flushed_at AS _at, flushed_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_state`
-    UNION ALL
-    SELECT 5, window_start, hits, flushed_at, flushed_in, `cell`, '' FROM `weir`.`locations_v3_state`
-    UNION ALL
-    SELECT 8, window_start, hits, flushed_at, flushed_in, '', '' FROM `weir`.`total_state`
+    SELECT 1 AS _source, window_start, hits AS _hits, flushed_at AS _at, flushed_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_state`
+    UNION ALL SELECT 5, window_start, hits, flushed_at, flushed_in, `cell`, '' FROM `weir`.`locations_v3_state`
+    UNION ALL SELECT 8, window_start, hits, flushed_at, flushed_in, '', '' FROM `weir`.`total_state`
 ) AS _s
 GROUP BY _s._source, _g0, _g1, window_start;
 
@@ -2246,30 +2244,22 @@ CREATE OR REPLACE VIEW `weir`.`weir_audit_rows`
 AS SELECT toUInt16(_s._source) AS _source, CAST([_g0, _g1], 'Array(String)') AS _group, window_start, arraySum(mapValues(maxMap(_s._hits))) AS _hits, CAST(max(_s._at), 'DateTime(\'UTC\')') AS _at, toUInt64(max(_s._in)) AS _in
 FROM
 (
-    SELECT 1 AS _source, window_start AS window_start, hits AS _hits, flushed_at AS _at, flushed_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_state`
-    UNION ALL
-    SELECT 5, window_start, hits, flushed_at, flushed_in, `cell`, '' FROM `weir`.`locations_v3_state`
-    UNION ALL
-    SELECT 8, window_start, hits, flushed_at, flushed_in, '', '' FROM `weir`.`total_state`
+    SELECT 1 AS _source, window_start, hits AS _hits, flushed_at AS _at, flushed_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_state`
+    UNION ALL SELECT 5, window_start, hits, flushed_at, flushed_in, `cell`, '' FROM `weir`.`locations_v3_state`
+    UNION ALL SELECT 8, window_start, hits, flushed_at, flushed_in, '', '' FROM `weir`.`total_state`
 ) AS _s
 GROUP BY _s._source, _g0, _g1, window_start
 UNION ALL
 SELECT _r._source, CAST([_g0, _g1], 'Array(String)'), window_start, max(_r._hits), max(_r._at), max(_r._in)
 FROM
 (
-    SELECT 2 AS _source, window_start AS window_start, hits AS _hits, rolled_at AS _at, rolled_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_1m_rollup`
-    UNION ALL
-    SELECT 3, window_start, hits, rolled_at, rolled_in, `page`, `country` FROM `weir`.`clicks_1h_rollup` WHERE window_start >= now() - 34560000
-    UNION ALL
-    SELECT 4, window_start, hits, rolled_at, rolled_in, `page`, `country` FROM `weir`.`clicks_1d_rollup` WHERE window_start >= now() - 34560000
-    UNION ALL
-    SELECT 6, window_start, hits, rolled_at, rolled_in, `cell`, '' FROM `weir`.`locations_v3_1m_rollup`
-    UNION ALL
-    SELECT 7, window_start, hits, rolled_at, rolled_in, `cell`, '' FROM `weir`.`locations_v3_1h_rollup` WHERE window_start >= now() - 522000
-    UNION ALL
-    SELECT 9, window_start, hits, rolled_at, rolled_in, '', '' FROM `weir`.`total_5m_rollup`
-    UNION ALL
-    SELECT 10, window_start, hits, rolled_at, rolled_in, '', '' FROM `weir`.`total_1h_rollup` WHERE window_start >= now() - 522000
+    SELECT 2 AS _source, window_start, hits AS _hits, rolled_at AS _at, rolled_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_1m_rollup`
+    UNION ALL SELECT 3, window_start, hits, rolled_at, rolled_in, `page`, `country` FROM `weir`.`clicks_1h_rollup` WHERE window_start >= now() - 34560000
+    UNION ALL SELECT 4, window_start, hits, rolled_at, rolled_in, `page`, `country` FROM `weir`.`clicks_1d_rollup` WHERE window_start >= now() - 34560000
+    UNION ALL SELECT 6, window_start, hits, rolled_at, rolled_in, `cell`, '' FROM `weir`.`locations_v3_1m_rollup`
+    UNION ALL SELECT 7, window_start, hits, rolled_at, rolled_in, `cell`, '' FROM `weir`.`locations_v3_1h_rollup` WHERE window_start >= now() - 522000
+    UNION ALL SELECT 9, window_start, hits, rolled_at, rolled_in, '', '' FROM `weir`.`total_5m_rollup`
+    UNION ALL SELECT 10, window_start, hits, rolled_at, rolled_in, '', '' FROM `weir`.`total_1h_rollup` WHERE window_start >= now() - 522000
 ) AS _r
 GROUP BY _r._source, _g0, _g1, window_start;
 

@@ -1190,7 +1190,7 @@ CREATE OR REPLACE VIEW `weir`.`weir_audit_states` ON CLUSTER 'main'
 AS SELECT toUInt16(_s._source) AS _source, maxMap(_s._hits) AS _counts, CAST(max(_s._at), 'DateTime(\'UTC\')') AS _at
 FROM
 (
-    SELECT 1 AS _source, window_start AS window_start, hits AS _hits, flushed_at AS _at, flushed_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_state_all`
+    SELECT 1 AS _source, window_start, hits AS _hits, flushed_at AS _at, flushed_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_state_all`
 ) AS _s
 GROUP BY _s._source, _g0, _g1, window_start;
 
@@ -1200,16 +1200,15 @@ CREATE OR REPLACE VIEW `weir`.`weir_audit_rows` ON CLUSTER 'main'
 AS SELECT toUInt16(_s._source) AS _source, CAST([_g0, _g1], 'Array(String)') AS _group, window_start, arraySum(mapValues(maxMap(_s._hits))) AS _hits, CAST(max(_s._at), 'DateTime(\'UTC\')') AS _at, toUInt64(max(_s._in)) AS _in
 FROM
 (
-    SELECT 1 AS _source, window_start AS window_start, hits AS _hits, flushed_at AS _at, flushed_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_state_all`
+    SELECT 1 AS _source, window_start, hits AS _hits, flushed_at AS _at, flushed_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_state_all`
 ) AS _s
 GROUP BY _s._source, _g0, _g1, window_start
 UNION ALL
 SELECT _r._source, CAST([_g0, _g1], 'Array(String)'), window_start, max(_r._hits), max(_r._at), max(_r._in)
 FROM
 (
-    SELECT 2 AS _source, window_start AS window_start, hits AS _hits, rolled_at AS _at, rolled_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_1m_rollup_all`
-    UNION ALL
-    SELECT 3, window_start, hits, rolled_at, rolled_in, `page`, `country` FROM `weir`.`clicks_1h_rollup_all` WHERE window_start >= now() - 34477200
+    SELECT 2 AS _source, window_start, hits AS _hits, rolled_at AS _at, rolled_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_1m_rollup_all`
+    UNION ALL SELECT 3, window_start, hits, rolled_at, rolled_in, `page`, `country` FROM `weir`.`clicks_1h_rollup_all` WHERE window_start >= now() - 34477200
 ) AS _r
 GROUP BY _r._source, _g0, _g1, window_start;
 
