@@ -179,6 +179,6 @@ func (s *Sink) ofIDs(q Question) string {
 	}
 	unit, zone := text(q.Unit), text(q.Zone)
 	return "SELECT window_start, later, cohort, returned" + from("_retention") +
-		fmt.Sprintf("from = toDate(dateTrunc(%s, %s, %s), %[3]s) - INTERVAL %d %s, to = toDate(%[2]s, %[3]s) + 1, unit = %[1]s, zone = %[3]s)",
+		fmt.Sprintf("from = toDate(dateTrunc(%s, %s, %s), %[3]s) - INTERVAL %d %[5]s, to = toDate(dateTrunc(%[1]s, %[2]s, %[3]s), %[3]s) + INTERVAL 1 %[5]s, unit = %[1]s, zone = %[3]s)",
 			unit, "toDateTime('"+q.Until.UTC().Format(time.DateTime)+"', 'UTC')", zone, q.Periods-1, strings.ToUpper(q.Unit)) + filter + "\nORDER BY window_start, later"
 }

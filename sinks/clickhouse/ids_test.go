@@ -78,14 +78,18 @@ func TestRetention(t *testing.T) {
 			autumn := time.Date(2025, 10, 24, 12, 0, 0, 0, time.UTC).Unix()
 			period := func(unit, from, to, zone string) {
 				t.Helper()
-				a.triangle("clicks_retention", fmt.Sprintf("from='%s', to='%s', unit='%s', zone='%s'", from, to, unit, zone), a.calendar(from, to, unit, zone))
+				params := func() string {
+					return fmt.Sprintf("from='%s', to='%s', unit='%s', zone='%s'", from, to, unit, zone)
+				}
+				if first, last := fitted(from, to, unit); first != from || last != to {
+					refusedBy(t, a.client, "clicks_retention(measure='people', "+params()+")", fmt.Sprintf("write from = '%s' and to = '%s'", first, last))
+					from, to = first, last
+				}
+				a.triangle("clicks_retention", params(), a.calendar(from, to, unit, zone))
 			}
 			over := func(from, to, size int64) {
 				t.Helper()
-				var all [][2]int64
-				for start := (from + size - 1) / size * size; start < to; start += size {
-					all = append(all, [2]int64{start, start + size})
-				}
+				from, to, all := hopped(from, to, size, size)
 				a.triangle("clicks_retention_over", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=%d", from, to, size), all)
 			}
 			few := func() {
@@ -367,23 +371,23 @@ func TestIdsRefuse(t *testing.T) {
 	newAsked(t, c, ofIDs, Rollup{Window: time.Minute, Keep: 48 * time.Hour}, Rollup{Window: time.Hour})
 	const people = "measure='people', "
 	for ask, want := range map[string]string{
-		"clicks_retention(measure='users', from='2026-01-01', to='2026-01-02', unit='day', zone='UTC')":               "measure has to be one that holds ids, a set or a bitmap: people or active of job clicks",
-		"clicks_retention(" + people + "from='2026-01-01', to='2026-03-07', unit='day', zone='UTC')":                  "more than 64 periods: make the range shorter or the periods longer",
-		"clicks_retention_total(" + people + "from='2026-01-01', to='2026-03-07', unit='hours', zone='UTC')":          "unit has to be one of day, week, month, quarter, year",
-		"clicks_retention_over(" + people + "from=now(), to=now(), size=90)":                                          "size has to be a multiple of 60 seconds, the shortest windows of job clicks",
-		"clicks_retention_over(" + people + "from=now() - 86400, to=now(), size=60)":                                  "more than 64 periods",
-		"clicks_sessions(" + people + "from=now(), to=now(), gap=59, every=60)":                                       "gap has to be at least 60 seconds, the shortest windows of job clicks",
-		"clicks_sessions(" + people + "from=now(), to=now(), gap=60, every=90)":                                       "every has to be a multiple of 60 seconds",
-		"clicks_sessions(" + people + "from=now(), to=now() + 4000000, gap=60, every=86400)":                          "more than 50000 windows of 1m: make the range shorter",
-		"clicks_sessions_total(" + people + "from=now() - 172800 + 600, to=now(), gap=10800, every=3600)":             "windows of 1m are kept for 2d, and the question needs older ones: ask for later ones",
-		"clicks_sessions(measure='top', from=now(), to=now(), gap=60, every=60)":                                      "measure has to be one",
-		"clicks_funnel(from=now() - 3600, to=now(), steps=[])":                                                        "a funnel has 1 to 32 steps",
-		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0', 'users:/1'])":                                 "a step begins with the name of a measure that holds ids, a set or a bitmap: people or active of job clicks",
-		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0', 'active:/1'])":                                "the steps of a funnel have to be all of sets or all of bitmaps",
-		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0:DE'])":                                          "a text or * for the 1 group columns of job clicks",
-		"clicks_funnel(from=now() - 259200, to=now(), steps=['people'])":                                              "windows of 1m are kept for 2d",
-		"clicks_funnel(from=now() - 3600, to=now(), steps=['people'" + strings.Repeat(", 'people'", stepsMost) + "])": "a funnel has 1 to 32 steps",
-		"clicks_funnel(from='2026-01-01 00:00:00', steps=['people'])":                                                 "to",
+		"clicks_retention(measure='users', from='2026-01-01', to='2026-01-02', unit='day', zone='UTC')":                "measure has to be one that holds ids, a set or a bitmap: people or active of job clicks",
+		"clicks_retention(" + people + "from='2026-01-01', to='2026-03-07', unit='day', zone='UTC')":                   "more than 64 periods: make the range shorter or the periods longer",
+		"clicks_retention_total(" + people + "from='2026-01-01', to='2026-03-07', unit='hours', zone='UTC')":           "unit has to be one of day, week, month, quarter, year",
+		"clicks_retention_over(" + people + "from=now(), to=now(), size=90)":                                           "size has to be a multiple of 60 seconds, the shortest windows of job clicks",
+		"clicks_retention_over(" + people + "from=toStartOfMinute(now()) - 86400, to=toStartOfMinute(now()), size=60)": "more than 64 periods",
+		"clicks_sessions(" + people + "from=now(), to=now(), gap=59, every=60)":                                        "gap has to be at least 60 seconds, the shortest windows of job clicks",
+		"clicks_sessions(" + people + "from=now(), to=now(), gap=60, every=90)":                                        "every has to be a multiple of 60 seconds",
+		"clicks_sessions(" + people + "from=now(), to=now() + 4000000, gap=60, every=86400)":                           "more than 50000 windows of 1m: make the range shorter",
+		"clicks_sessions_total(" + people + "from=now() - 172800 + 600, to=now(), gap=10800, every=3600)":              "windows of 1m are kept for 2d, and the question needs older ones: ask for later ones",
+		"clicks_sessions(measure='top', from=now(), to=now(), gap=60, every=60)":                                       "measure has to be one",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=[])":                                                         "a funnel has 1 to 32 steps",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0', 'users:/1'])":                                  "a step begins with the name of a measure that holds ids, a set or a bitmap: people or active of job clicks",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0', 'active:/1'])":                                 "the steps of a funnel have to be all of sets or all of bitmaps",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0:DE'])":                                           "a text or * for the 1 group columns of job clicks",
+		"clicks_funnel(from=now() - 259200, to=now(), steps=['people'])":                                               "windows of 1m are kept for 2d",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=['people'" + strings.Repeat(", 'people'", stepsMost) + "])":  "a funnel has 1 to 32 steps",
+		"clicks_funnel(from='2026-01-01 00:00:00', steps=['people'])":                                                  "to",
 	} {
 		err := c.query(t.Context(), "ask", "SELECT count() FROM "+quote(c.cfg.Database)+"."+ask, func(func(...any) error) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -171,7 +171,6 @@ func (s *Sink) over(q *Question) (from string, where []string) {
 	if r.size == 0 { // one window
 		r.size = r.to - r.from
 		r.every = greatestDivisor(r.from, r.size)
-		r.to = r.from + r.every
 	}
 	apart := true // the groups of the answer are those of the job
 	for i, c := range l.by {
@@ -223,12 +222,12 @@ func (f form) with(values map[string]string) form {
 	fill := strings.NewReplacer(pairs...).Replace
 	checks := f.checks
 	return form{
-		name: f.name, step: fill(f.step), same: fill(f.same), within: fill(f.within), cover: fill(f.cover),
+		name: f.name, first: fill(f.first), step: fill(f.step), same: fill(f.same), within: fill(f.within), cover: fill(f.cover),
 		start: fill(f.start), end: fill(f.end), aligned: fill(f.aligned),
 		checks: func(l *layout) []check {
 			all := slices.Clone(checks(l))
 			for i := range all {
-				all[i].If = fill(all[i].If)
+				all[i] = check{fill(all[i].If), fill(all[i].Text)}
 			}
 			return all
 		},

@@ -18,6 +18,7 @@ type form struct {
 	name   string
 	params []string // in the order of the documentation
 
+	first   string // the _window that begins at from
 	step    string // the step that moment %[1]s is in
 	same    string // moments %[1]s and %[2]s are in one step
 	within  string // moment %[1]s may matter: it bounds what is read
@@ -28,8 +29,32 @@ type form struct {
 	checks  func(l *layout) []check
 }
 
-// A check refuses parameters: a query fails with Text if the condition If is true.
+// A check refuses parameters: a query fails with Text if the condition If is true. A Text with values is an SQL
+// expression, of the function format.
 type check struct{ If, Text string }
+
+func (c check) Message() string {
+	if strings.HasPrefix(c.Text, "format(") {
+		return c.Text
+	}
+	return text(c.Text)
+}
+
+// exactly returns the checks that the windows of an answer, one every so many seconds, are the range. Others would
+// be the answer to another question, and none would look like none of the events.
+func exactly(size, every string) []check {
+	from, to := "toInt64("+fromTime+")", "toInt64("+toTime+")"
+	first := "intDiv(" + from + ", " + every + ") * " + every
+	last := first + " + " + size + " + " + atLeast("greatest("+to+" - "+first+" - "+size+", 0)", every)
+	return []check{
+		{"{to:DateTime} <= {from:DateTime}", "write a to that is later than from"},
+		{to + " - " + from + " < " + size, "format('write a size of {} or less: the range is shorter than a window', toString(" + to + " - " + from + "))"},
+		{
+			from + " != " + first + " OR " + to + " != " + last,
+			"format('write from = \\'{}\\' and to = \\'{}\\': windows begin at multiples of their step since 1970, the first one at from, and the last one ends at to; of now() take toStartOfInterval(now(), INTERVAL 1 MINUTE) or the like', toString(toDateTime(" + first + ")), toString(toDateTime(" + last + ")))",
+		},
+	}
+}
 
 // Bounds of a question, so that one cannot take the engine for long.
 const (
@@ -41,7 +66,7 @@ const (
 	every = "greatest({every:UInt32}, 1)" // of 0, which is refused, no other error comes first
 	zone  = "{zone:String}"
 
-	// The range is of moments, and the windows of an answer begin in it.
+	// The range is of moments.
 	fromTime = "toUnixTimestamp({from:DateTime})"
 	toTime   = "toUnixTimestamp({to:DateTime})"
 
@@ -99,18 +124,20 @@ func hopping(every string) form {
 	hop := "gcd(" + size + ", " + every + ")" // the length of the steps
 	return form{
 		name: "over", params: []string{"from", "to", "size", "every"},
+		first:  "toInt64(" + fromTime + ")",
 		step:   "intDiv(toUnixTimestamp(%[1]s), " + hop + ") * " + hop,
 		same:   "intDiv(toUnixTimestamp(%[1]s), " + hop + ") = intDiv(toUnixTimestamp(%[2]s), " + hop + ")",
-		within: "toUnixTimestamp(%[1]s) >= " + fromTime + " AND toUnixTimestamp(%[1]s) < " + toTime + " + {size:UInt32}",
-		cover: "arrayFilter(w -> w + {size:UInt32} > _step AND w >= " + fromTime + " AND w < " + toTime + ", " +
+		within: "toUnixTimestamp(%[1]s) >= " + fromTime + " AND toUnixTimestamp(%[1]s) < " + toTime,
+		cover: "arrayFilter(w -> w + {size:UInt32} > _step AND w >= " + fromTime + " AND w + {size:UInt32} <= " + toTime + ", " +
 			"arrayMap(i -> (intDiv(toInt64(_step), " + every + ") - i) * " + every + ", range(intDiv({size:UInt32} - 1, " + every + ") + 1)))",
 		start:   "toDateTime(_window, 'UTC')",
 		end:     "toDateTime(_window + {size:UInt32}, 'UTC')",
 		aligned: hop + " %% %[1]d = 0",
 		checks: func(l *layout) []check {
-			return append(l.multiples("size", "every"),
+			return append(append(l.multiples("size", "every"),
 				check{fmt.Sprintf("{size:UInt32} / "+every+" > %d", overlapsMost), fmt.Sprintf("size is more than %d times every: make every greater", overlapsMost)},
-				check{fmt.Sprintf("(toInt64("+toTime+") - "+fromTime+") / "+every+" > %d", windowsMost), fmt.Sprintf("more than %d windows: make the range shorter or every greater", windowsMost)})
+				check{fmt.Sprintf("(toInt64("+toTime+") - "+fromTime+") / "+every+" > %d", windowsMost), fmt.Sprintf("more than %d windows: make the range shorter or every greater", windowsMost)}),
+				exactly("toInt64({size:UInt32})", every)...)
 		},
 	}
 }
@@ -119,6 +146,7 @@ func hopping(every string) form {
 func periods() form {
 	return form{
 		name: "calendar", params: []string{"from", "to", "unit", "zone"},
+		first:   "{from:Date}",
 		step:    period("%[1]s"),
 		same:    period("%[1]s") + " = " + period("%[2]s"),
 		within:  inDates,
@@ -135,6 +163,7 @@ func forms() []form {
 		hopping(every), periods(),
 		{
 			name: "cumulative", params: []string{"from", "to", "unit", "zone", "every"},
+			first:  "({from:Date}, 0)",
 			step:   "(" + period("%[1]s") + ", " + ofPeriod("%[1]s") + ")",
 			same:   period("%[1]s") + " = " + period("%[2]s") + " AND " + ofPeriod("%[1]s") + " = " + ofPeriod("%[2]s"),
 			within: inDates,
@@ -174,9 +203,12 @@ func (l *layout) calendar() []check {
 	v := l.levels[0]
 	dates := "arrayMap(i -> {from:Date} + i, range(toUInt64(greatest(0, least({to:Date}, toDate('" + lastDate + "')) - {from:Date}))))"
 	uneven := func(date string) string { return fmt.Sprintf("(%s %% %d != 0)", begins(date), v.seconds) }
+	first, last := dated("{from:Date}"), next(dated("greatest({to:Date} - 1, {from:Date})"))
 	return []check{
 		{wrongUnit, "unit has to be one of " + strings.Join(unitNames(strings.Clone), ", ")},
 		{"{to:Date} > toDate('" + lastDate + "')", "to has to be " + lastDate + " or earlier"},
+		{"{to:Date} <= {from:Date}", "write a to that is later than from"},
+		{"{from:Date} != " + first + " OR {to:Date} != " + last, "format('write from = \\'{}\\' and to = \\'{}\\': from is the first day of a unit, and to the first one behind the last unit', toString(" + first + "), toString(" + last + "))"},
 		{
 			"arrayExists(d -> (" + dated("d") + " = d) AND (" + uneven("d") + " OR " + uneven(next("d")) + "), " + dates + ")",
 			fmt.Sprintf("windows of %s of job %s do not divide days of this time zone", span(v.Window), l.Spec.Job),
@@ -255,7 +287,16 @@ func (d overData) By() string {
 	return b.String()
 }
 
-func (d overData) Checks() []check             { return d.checks(d.l) }
+// Checks returns those of the form, and that the first window is kept: those behind it are kept for longer.
+func (d overData) Checks() []check {
+	all := d.checks(d.l)
+	if kept := d.Kept(); kept != "" && d.first != "" {
+		kept = strings.NewReplacer("window_start", d.start, "_window", d.first).Replace(kept)
+		all = append(all, check{"NOT (" + strings.ReplaceAll(kept, "_window", d.first) + ")", "ask for later windows: some of this range are not kept any more, or a rollup that they need was added when rows of theirs had expired"})
+	}
+	return all
+}
+
 func (d overData) Windows() string             { return "arrayJoin(" + d.cover + ")" }
 func (d overData) WindowStart() string         { return d.start }
 func (d overData) WindowEnd() string           { return d.end }

@@ -147,14 +147,66 @@ func (a *asked) want(view, params string, windows [][2]int64) {
 	}
 }
 
-// hops compares clicks_over.
+// hopped returns the least range around a range that windows of a size, one every so many seconds, fill exactly, and
+// these windows.
+func hopped(from, to, size, every int64) (first, last int64, all [][2]int64) {
+	first = from / every * every
+	for start := first; start == first || last < to; start += every {
+		last = start + size
+		all = append(all, [2]int64{start, last})
+	}
+	return first, last, all
+}
+
+// fitted returns the least range of dates around a range that units of a calendar fill exactly.
+func fitted(from, to, unit string) (first, last string) {
+	begin := func(s string) time.Time {
+		d, _ := time.Parse(time.DateOnly, s)
+		switch unit {
+		case "week":
+			return d.AddDate(0, 0, -(int(d.Weekday())+6)%7)
+		case "month":
+			return d.AddDate(0, 0, 1-d.Day())
+		case "quarter":
+			return d.AddDate(0, -(int(d.Month())-1)%3, 1-d.Day())
+		case "year":
+			return d.AddDate(0, 0, 1-d.YearDay())
+		}
+		return d
+	}
+	next := map[string][3]int{"day": {0, 0, 1}, "week": {0, 0, 7}, "month": {0, 1, 0}, "quarter": {0, 3, 0}, "year": {1, 0, 0}}[unit]
+	end := begin(to)
+	if last = end.Format(time.DateOnly); last < to {
+		last = end.AddDate(next[0], next[1], next[2]).Format(time.DateOnly)
+	}
+	return begin(from).Format(time.DateOnly), last
+}
+
+// refusedBy asks a view, which has to refuse its parameters in these words.
+func refusedBy(t *testing.T, c *Client, ask, want string) {
+	t.Helper()
+	err := c.query(t.Context(), "ask", "SELECT count() FROM "+quote(c.cfg.Database)+"."+ask, func(func(...any) error) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: %v, want %q", ask, err, want)
+	}
+}
+
+// hops compares clicks_over. A range that its windows do not fill is refused, with one that they fill.
 func (a *asked) hops(from, to, size, every int64) {
 	a.t.Helper()
-	var all [][2]int64
-	for start := (from + every - 1) / every * every; start < to; start += every {
-		all = append(all, [2]int64{start, start + size})
+	first, last, all := hopped(from, to, size, every)
+	params := func(from, to int64) string {
+		return fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=%d, every=%d", from, to, size, every)
 	}
-	a.want("clicks_over", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=%d, every=%d", from, to, size, every), all)
+	if first != from || last != to {
+		clock := func(at int64) string { return time.Unix(at, 0).UTC().Format(time.DateTime) }
+		want := fmt.Sprintf("write from = '%s' and to = '%s'", clock(first), clock(last))
+		if to-from < size {
+			want = fmt.Sprintf("write a size of %d or less", to-from)
+		}
+		refusedBy(a.t, a.client, "clicks_over("+params(from, to)+")", want)
+	}
+	a.want("clicks_over", params(first, last), all)
 }
 
 // calendar returns the periods of a zone that begin between two dates, as package time has
@@ -292,7 +344,7 @@ func TestOverLevels(t *testing.T) {
 		}
 	}
 	span := fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), ", day-86400, day+86400)
-	ask("clicks_over", span+"size=172800, every=172800", "[(1000048)]")
+	ask("clicks_over", span+"size=172800, every=86400", "[(2000096)]")
 	ask("clicks_over", span+"size=86400, every=86400", "[(1000048) (1000048)]")
 	ask("clicks_over", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=7200, every=7200", day, day+7200), "[(20004)]")
 	ask("clicks_over", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=1800, every=1800", day, day+1800), "[(101)]")
@@ -309,27 +361,30 @@ func TestOverRefuses(t *testing.T) {
 	c := open(t)
 	newAsked(t, c, ofIDs, Rollup{Window: time.Minute})
 	for ask, want := range map[string]string{
-		"clicks_over(from=now(), to=now(), size=90, every=60)":                                           "size has to be a multiple of 60 seconds, the shortest windows of job clicks",
-		"clicks_over(from=now(), to=now(), size=0, every=60)":                                            "size has to be a multiple of 60 seconds",
-		"clicks_over(from=now(), to=now(), size=60, every=0)":                                            "every has to be a multiple of 60 seconds",
-		"clicks_over(from=now(), to=now(), size=864000, every=60)":                                       "size is more than 1500 times every: make every greater",
-		"clicks_over_total(from=now() - 864000, to=now(), size=60, every=60)":                            "more than 10000 windows: make the range shorter or every greater",
-		"clicks_calendar(from='1970-01-01', to='2026-01-01', unit='day', zone='UTC')":                    "more than 10000 days: make the range shorter",
-		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='days', zone='UTC')":                   "unit has to be one of day, week, month, quarter, year",
-		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='hour', zone='UTC')":                   "unit has to be one of day, week, month, quarter, year",
-		"clicks_cumulative(from='2026-01-01', to='2026-01-02', unit='Day', zone='UTC', every=60)":        "unit has to be one of day, week, month, quarter, year",
-		"clicks_retention(measure='people', from='2026-01-01', to='2026-01-02', unit='', zone='UTC')":    "unit has to be one of day, week, month, quarter, year",
-		"clicks_calendar(from='2105-01-01', to='2105-01-02', unit='day', zone='UTC')":                    "to has to be 2105-01-01 or earlier",
-		"clicks_retention(measure='people', from='2105-01-01', to='2105-01-02', unit='day', zone='UTC')": "to has to be 2105-01-01 or earlier",
-		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='day', zone='Europe/Berlim')":          "Europe/Berlim",
-		"clicks_cumulative(from='2026-01-01', to='2026-01-02', unit='month', zone='UTC', every=60)":      "more than 1500 steps in a period: make every greater",
-		"clicks_cumulative(from='2026-01-01', to='2026-01-02', unit='day', zone='UTC', every=61)":        "every has to be a multiple of 60 seconds",
-		"clicks_over(from='2026-01-01 00:00:00', size=60, every=60)":                                     "to",
+		"clicks_over(from=now(), to=now(), size=90, every=60)":                                                     "size has to be a multiple of 60 seconds, the shortest windows of job clicks",
+		"clicks_over(from=now(), to=now(), size=0, every=60)":                                                      "size has to be a multiple of 60 seconds",
+		"clicks_over(from=now(), to=now(), size=60, every=0)":                                                      "every has to be a multiple of 60 seconds",
+		"clicks_over(from=now(), to=now(), size=864000, every=60)":                                                 "size is more than 1500 times every: make every greater",
+		"clicks_over_total(from=now() - 864000, to=now(), size=60, every=60)":                                      "more than 10000 windows: make the range shorter or every greater",
+		"clicks_calendar(from='1970-01-01', to='2026-01-01', unit='day', zone='UTC')":                              "more than 10000 days: make the range shorter",
+		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='days', zone='UTC')":                             "unit has to be one of day, week, month, quarter, year",
+		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='hour', zone='UTC')":                             "unit has to be one of day, week, month, quarter, year",
+		"clicks_cumulative(from='2026-01-01', to='2026-01-02', unit='Day', zone='UTC', every=60)":                  "unit has to be one of day, week, month, quarter, year",
+		"clicks_retention(measure='people', from='2026-01-01', to='2026-01-02', unit='', zone='UTC')":              "unit has to be one of day, week, month, quarter, year",
+		"clicks_calendar(from='2105-01-01', to='2105-01-02', unit='day', zone='UTC')":                              "to has to be 2105-01-01 or earlier",
+		"clicks_retention(measure='people', from='2105-01-01', to='2105-01-02', unit='day', zone='UTC')":           "to has to be 2105-01-01 or earlier",
+		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='day', zone='Europe/Berlim')":                    "Europe/Berlim",
+		"clicks_cumulative(from='2026-01-01', to='2026-02-01', unit='month', zone='UTC', every=60)":                "more than 1500 steps in a period: make every greater",
+		"clicks_cumulative(from='2026-01-01', to='2026-01-02', unit='day', zone='UTC', every=61)":                  "every has to be a multiple of 60 seconds",
+		"clicks_over(from='2026-01-01 00:00:00', size=60, every=60)":                                               "to",
+		"clicks_over(from='2026-01-02 00:00:00', to='2026-01-01 00:00:00', size=60, every=60)":                     "write a to that is later than from",
+		"clicks_over_total(from='2026-10-01 00:00:00', to='2026-11-30 00:00:00', size=8640000, every=8640000)":     "write a size of 5184000 or less: the range is shorter than a window",
+		"clicks_over_total(from='2026-10-01 03:51:09', to='2026-10-01 04:51:09', size=3600, every=3600)":           "write from = '2026-10-01 03:00:00' and to = '2026-10-01 05:00:00': windows begin at multiples of their step since 1970",
+		"clicks_calendar(from='2026-10-31', to='2026-12-02', unit='month', zone='UTC')":                            "write from = '2026-10-01' and to = '2027-01-01': from is the first day of a unit",
+		"clicks_cumulative_total(from='2026-10-31', to='2026-10-31', unit='day', zone='UTC', every=3600)":          "write a to that is later than from",
+		"clicks_retention_over(measure='people', from='2026-10-01 00:00:00', to='2026-10-01 00:30:00', size=3600)": "write a size of 1800 or less",
 	} {
-		err := c.query(t.Context(), "ask", "SELECT count() FROM "+quote(c.cfg.Database)+"."+ask, func(func(...any) error) error { return nil })
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", ask, err, want)
-		}
+		refusedBy(t, c, ask, want)
 	}
 }
 
@@ -352,7 +407,7 @@ func TestOverUneven(t *testing.T) {
 	for range 2 {
 		ask("from='2025-10-24', to='2025-10-25', unit='day', zone='Asia/Kolkata'") // the window of midnight begins before
 		ask("from='2025-10-23', to='2025-10-24', unit='day', zone='Asia/Kolkata'")
-		ask("from='2025-10-20', to='2025-10-21', unit='week', zone='Asia/Kolkata'")
+		ask("from='2025-10-20', to='2025-10-27', unit='week', zone='Asia/Kolkata'")
 		a.days("2025-10-23", "2025-10-26", "day", "Asia/Tokyo", 7200)
 		roll(t, a.Sink, true)
 	}
@@ -431,7 +486,7 @@ func TestOverExpired(t *testing.T) {
 			t.Errorf("windows of %d s: %s, want %s", size, got, want)
 		}
 	}
-	ask(old, 1800, "[]") // of minutes that are not kept
+	refusedBy(t, c, fmt.Sprintf("clicks_over_total(from=toDateTime(%d), to=toDateTime(%[1]d + 7200), size=1800, every=1800)", old), "ask for later windows: some of this range are not kept any more") // of minutes
 	ask(recent, 3600, "[(31,23,23,1,1) (19,14,14,1,1)]")
 	roll(t, a.Sink, true)
 	ask(recent, 3600, "[(31,23,23,1,1) (19,14,14,1,1)]")

@@ -18,7 +18,7 @@ type triangle struct {
 func triangles() []triangle {
 	const size = "greatest({size:UInt32}, 1)" // of 0, which is refused, no other error comes first
 	side := hopping(size)
-	side.name, side.checks = "retention_over", func(l *layout) []check { return l.multiples("size") }
+	side.name, side.checks = "retention_over", func(l *layout) []check { return append(l.multiples("size"), exactly(size, size)...) }
 	first := atLeast(fromTime, size)
 
 	days := periods()

@@ -337,14 +337,11 @@ func (w *walker) ask() {
 	case "month", "quarter", "year":
 		first = date(w.from, -366)
 	}
+	first, last = fitted(first, last, unit)
 	switch what := w.r.IntN(8); what {
 	case 0, 1:
 		size, every := shortest*some(1, 2, 4, 7, 13, 96), shortest*some(1, 3, 4, 7, 97)
-		to := from + some(1, 3600, 86400, 3*86400)
-		var all [][2]int64
-		for start := (from + every - 1) / every * every; start < to; start += every {
-			all = append(all, [2]int64{start, start + size})
-		}
+		from, to, all := hopped(from, from+some(1, 3600, 86400, 3*86400), size, every)
 		w.windows("clicks_over", fmt.Sprintf("from=%d, to=%d, size=%d, every=%d", from, to, size, every), all)
 	case 2, 3:
 		params := fmt.Sprintf("from='%s', to='%s', unit='%s', zone='%s'", first, last, unit, zone)
@@ -365,11 +362,8 @@ func (w *walker) ask() {
 		w.triangles("clicks_retention", fmt.Sprintf("from='%s', to='%s', unit='%s', zone='%s'", first, last, unit, zone), w.calendar(first, last, unit, zone))
 	case 5:
 		size := shortest * some(4, 7, 96)
-		var all [][2]int64
-		for start := (from + size - 1) / size * size; start < from+64*size && start < w.until; start += size {
-			all = append(all, [2]int64{start, start + size})
-		}
-		w.triangles("clicks_retention_over", fmt.Sprintf("from=%d, to=%d, size=%d", from, min(from+64*size, w.until), size), all)
+		from, to, all := hopped(from, min(from+63*size, w.until), size, size)
+		w.triangles("clicks_retention_over", fmt.Sprintf("from=%d, to=%d, size=%d", from, to, size), all)
 	case 6:
 		w.begun(from, from+some(3600, 86400, 3*86400), some(shortest, shortest+1, 2*shortest-1, 3600, 4*shortest), shortest*some(1, 4, 7, 1000))
 	case 7:

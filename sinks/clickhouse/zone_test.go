@@ -85,7 +85,7 @@ func zoneViews(t *testing.T, c *Client) (all []string) {
 		"clicks_over(" + span + ", size=21600, every=5400)",
 		"clicks_calendar(from='2025-10-24', to='2025-10-28', unit='day', zone='Europe/Berlin')",
 		"clicks_cumulative_total(from=toDate('2025-10-24'), to=toDate('2025-10-28'), unit='day', zone='Europe/Berlin', every=3600)",
-		"clicks_retention_over(measure='people', " + span + ", size=86400)",
+		"clicks_retention_over(measure='people', " + span + ", size=43200)",
 		"clicks_sessions(measure='people', " + span + ", gap=600, every=3600)",
 		"clicks_funnel(" + span + ", steps=['people:/0', 'people:/1'])",
 	} {
