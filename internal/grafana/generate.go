@@ -193,7 +193,7 @@ func Pipeline(jobs []clickhouse.Job) (Board, error) {
 	b.add("timeseries", "Dead letters by outcome", "By the time of the Kafka record.", 12, 8,
 		"SELECT $__timeInterval(record_time) AS time, fate, count() AS records\nFROM weir_dead_letters FINAL\nWHERE $__timeFilter(record_time) AND "+of+"\nGROUP BY time, fate\nORDER BY time, fate")
 	b.add("table", "Partitions", "As of the last flush of each partition. One that has counted nothing has no newest event.", 14, 9,
-		"SELECT job, partition, argMax(next, (flushed_at, next)) AS next_offset, nullIf(max(watermark), 0) AS newest, dateDiff('second', newest, now()) AS behind,\n  max(flushed_at) AS flushed, dateDiff('second', flushed, now()) AS ago\nFROM weir_ledger\nWHERE "+of+"\nGROUP BY job, partition\nORDER BY job, partition")
+		"SELECT job, partition, argMax(next, (flushed_at, epoch, next)) AS next_offset, nullIf(max(watermark), 0) AS newest, dateDiff('second', newest, now()) AS behind,\n  max(flushed_at) AS flushed, dateDiff('second', flushed, now()) AS ago\nFROM weir_ledger\nWHERE "+of+"\nGROUP BY job, partition\nORDER BY job, partition")
 	b.add("table", "Outcomes", "Every offset has exactly one. Since the ledger began.", 10, 9,
 		"SELECT job, sum(counted) AS counted, sum(late) AS late, sum(future) AS future, sum(malformed) AS malformed,\n  sum(duplicate) AS duplicate, sum(filtered) AS filtered, sum(throttled) AS throttled, sum(gap) AS gap\nFROM weir_ledger FINAL\nWHERE "+of+"\nGROUP BY job\nORDER BY job")
 	b.add("table", "What does not add up", "Empty is right.", columns, 6, "SELECT * FROM weir_audit WHERE "+chosen+" LIMIT 100")

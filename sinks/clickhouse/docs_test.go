@@ -36,7 +36,8 @@ func TestDocs(t *testing.T) {
 		if strings.Contains(sql, "today()") {
 			t.Errorf("%s\ndepends on the server's time zone, in which today may be another date", sql)
 		}
-		rows := answerTo(t, engine, database, sql)
+		// All is of epoch 0 here.
+		rows := answerTo(t, engine, database, strings.ReplaceAll(sql, "bitShiftRight(slot, 56) != 1", "bitShiftRight(slot, 56) != 0"))
 		switch empty := strings.Contains(sql, "weir_audit"); {
 		case empty != (len(rows) == 0):
 			t.Errorf("%s\nanswers %q", sql, rows)

@@ -1020,7 +1020,7 @@ FROM
 
 -- clicks_sessions
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions` ON CLUSTER 'main'
-(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `least` UInt64, `most` UInt64, `complete` UInt8)
+(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `least` UInt64, `most` UInt64, `total_most` UInt64, `complete` UInt8)
 AS WITH
     (SELECT tuple(maxIf(done, rollup = 60), maxIf(complete_until, rollup = 60), throwIf(((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60)) / 60 > 50000, 'more than 50000 windows of 1m: make the range shorter'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf({measure:String} NOT IN ('active'), 'measure has to be one that holds ids, a set or a bitmap: active of job clicks'), throwIf({gap:UInt32} < 60, 'gap has to be at least 60 seconds, the shortest windows of job clicks'), throwIf(((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1))) / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater'), throwIf((SELECT count() FROM `weir`.`clicks_1m_rollup_all` WHERE toUnixTimestamp(window_start) >= ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60) AND toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1))) > 1000000, 'more than 1000000 rows of windows and groups: make the range shorter')) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
     (SELECT tuple(CAST(groupUniqArrayIf(window_start, _level <= 0), 'Array(DateTime(\'UTC\'))')) FROM (
@@ -1030,18 +1030,24 @@ SELECT
     toDateTime((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) + (_number + 1) * {every:UInt32}, 'UTC') AS window_end,
     toUInt64(_sure) AS least,
     toUInt64(_may + toUInt64(0 * (toFloat64(_may) * _of / 4294967296.))) AS most,
+    toUInt64(_all + toUInt64(0 * (toFloat64(_all) * _of / 4294967296.))) AS total_most,
     toUInt8(ifNull(window_end <= _at.2, 0)) AS complete
 FROM
 (
-    SELECT `page`, `country`, _number, _sure, _may, _squares, _each, sum(if(_number < 0, _may, 0)) OVER (PARTITION BY `page`, `country`) AS _of
+    SELECT
+        `page`, `country`, _number, _sure, _may, _squares, _each,
+        sum(if(_number < 0, _may, 0)) OVER (PARTITION BY `page`, `country`) AS _of,
+        sum(if(_number < 0, 0, _may)) OVER (PARTITION BY `page`, `country`) AS _all,
+        sum(if(_number < 0, _squares, 0)) OVER (PARTITION BY `page`, `country`) AS _all_squares,
+        max(if(_number < 0, _each, 0)) OVER (PARTITION BY `page`, `country`) AS _all_each
     FROM
     (
         SELECT
             `page`, `country`, if(_begun = 1, -1, intDiv(toInt64(bitShiftRight(_begun, 1)) - 1 - intDiv(toInt64({gap:UInt32}) + 59, 60), intDiv({every:UInt32}, 60))) AS _number,
             sum(bitAnd(_begun, 1)) AS _sure,
             count() AS _may,
-            sum(_most) AS _squares,
-            max(_most) AS _each
+            sum(if(_begun = 1, length(_starts) * length(_starts), _most)) AS _squares,
+            max(if(_begun = 1, length(_starts), _most)) AS _each
         FROM
         (
             SELECT
@@ -1049,7 +1055,7 @@ FROM
                 arrayFilter(b -> b > 0, arrayMap(
                     (w, gap) -> if(w > intDiv(toInt64({gap:UInt32}) + 59, 60) AND gap >= intDiv({gap:UInt32}, 60), toUInt64(w) * 2 + (gap > intDiv(toInt64({gap:UInt32}) + 59, 60)), 0),
                     _panes, arrayPopFront(arrayDifference(arrayPushFront(_panes, toInt32(-1000000)))))) AS _starts,
-                least(length(_starts), intDiv(toUInt64({every:UInt32}) + {gap:UInt32} - 1, greatest({gap:UInt32}, 1))) AS _most,
+                least(length(_starts), toUInt64(intDiv(toUInt64({every:UInt32}) + {gap:UInt32} - 1, greatest({gap:UInt32}, 1)))) AS _most,
                 arrayJoin(arrayPushBack(_starts, 1)) AS _begun
             FROM (SELECT `page`, `country`, _place, arrayJoin(_ids) AS _id FROM (
             SELECT `page`, `country`, toUInt32(intDiv(toInt64(toUnixTimestamp(_start)) - ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60), 60) + 1) AS _place, if(throwIf(_gone AND _level = 1, 'ids of windows of 1m in the range are not kept any more (keep_states 30d): ask for later ones'), [], _r._ids) AS _ids
@@ -1072,7 +1078,7 @@ WHERE _number >= 0;
 
 -- clicks_sessions_total
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions_total` ON CLUSTER 'main'
-(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `least` UInt64, `most` UInt64, `complete` UInt8)
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `least` UInt64, `most` UInt64, `total_most` UInt64, `complete` UInt8)
 AS WITH
     (SELECT tuple(maxIf(done, rollup = 60), maxIf(complete_until, rollup = 60), throwIf(((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60)) / 60 > 50000, 'more than 50000 windows of 1m: make the range shorter'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf({measure:String} NOT IN ('active'), 'measure has to be one that holds ids, a set or a bitmap: active of job clicks'), throwIf({gap:UInt32} < 60, 'gap has to be at least 60 seconds, the shortest windows of job clicks'), throwIf(((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1))) / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater'), throwIf((SELECT count() FROM `weir`.`clicks_1m_rollup_all` WHERE toUnixTimestamp(window_start) >= ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60) AND toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1))) > 1000000, 'more than 1000000 rows of windows and groups: make the range shorter')) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
     (SELECT tuple(CAST(groupUniqArrayIf(window_start, _level <= 0), 'Array(DateTime(\'UTC\'))')) FROM (
@@ -1082,18 +1088,24 @@ SELECT
     toDateTime((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) + (_number + 1) * {every:UInt32}, 'UTC') AS window_end,
     toUInt64(_sure) AS least,
     toUInt64(_may + toUInt64(0 * (toFloat64(_may) * _of / 4294967296.))) AS most,
+    toUInt64(_all + toUInt64(0 * (toFloat64(_all) * _of / 4294967296.))) AS total_most,
     toUInt8(ifNull(window_end <= _at.2, 0)) AS complete
 FROM
 (
-    SELECT _number, _sure, _may, _squares, _each, sum(if(_number < 0, _may, 0)) OVER () AS _of
+    SELECT
+        _number, _sure, _may, _squares, _each,
+        sum(if(_number < 0, _may, 0)) OVER () AS _of,
+        sum(if(_number < 0, 0, _may)) OVER () AS _all,
+        sum(if(_number < 0, _squares, 0)) OVER () AS _all_squares,
+        max(if(_number < 0, _each, 0)) OVER () AS _all_each
     FROM
     (
         SELECT
             if(_begun = 1, -1, intDiv(toInt64(bitShiftRight(_begun, 1)) - 1 - intDiv(toInt64({gap:UInt32}) + 59, 60), intDiv({every:UInt32}, 60))) AS _number,
             sum(bitAnd(_begun, 1)) AS _sure,
             count() AS _may,
-            sum(_most) AS _squares,
-            max(_most) AS _each
+            sum(if(_begun = 1, length(_starts) * length(_starts), _most)) AS _squares,
+            max(if(_begun = 1, length(_starts), _most)) AS _each
         FROM
         (
             SELECT
@@ -1101,7 +1113,7 @@ FROM
                 arrayFilter(b -> b > 0, arrayMap(
                     (w, gap) -> if(w > intDiv(toInt64({gap:UInt32}) + 59, 60) AND gap >= intDiv({gap:UInt32}, 60), toUInt64(w) * 2 + (gap > intDiv(toInt64({gap:UInt32}) + 59, 60)), 0),
                     _panes, arrayPopFront(arrayDifference(arrayPushFront(_panes, toInt32(-1000000)))))) AS _starts,
-                least(length(_starts), intDiv(toUInt64({every:UInt32}) + {gap:UInt32} - 1, greatest({gap:UInt32}, 1))) AS _most,
+                least(length(_starts), toUInt64(intDiv(toUInt64({every:UInt32}) + {gap:UInt32} - 1, greatest({gap:UInt32}, 1)))) AS _most,
                 arrayJoin(arrayPushBack(_starts, 1)) AS _begun
             FROM (SELECT _place, arrayJoin(_ids) AS _id FROM (
             SELECT toUInt32(intDiv(toInt64(toUnixTimestamp(_start)) - ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60), 60) + 1) AS _place, if(throwIf(_gone AND _level = 1, 'ids of windows of 1m in the range are not kept any more (keep_states 30d): ask for later ones'), [], _r._ids) AS _ids
