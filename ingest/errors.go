@@ -108,7 +108,7 @@ func (e *MissingError) Error() string {
 		}
 		parts = append(parts, fmt.Sprintf("partition %d: %s", p, stableText(e.why[p])))
 	}
-	return fmt.Sprintf("of topic %s these partitions cannot be read now: %s", e.topic, strings.Join(parts, "; "))
+	return fmt.Sprintf("partitions of topic %s cannot be read now: %s", e.topic, strings.Join(parts, "; "))
 }
 
 // Lacks reports whether an error is a *MissingError: what came beside it is good.

@@ -94,9 +94,9 @@ func (s *Source) Next(ctx context.Context) (*Generation, error) {
 // when the Generation began.
 func (g *Generation) Partitions() []event.Assignment { return slices.Clone(g.partitions) }
 
-// Missing is a *MissingError about partitions of this member that had no leader when the
-// Generation began, so it does not have them; nil: there are none. Once one of them has a leader, the
-// Generation ends, and Next returns one with it, without a rebalance of the group.
+// Missing is a *MissingError about partitions of this member without a leader, which the
+// Generation does not have; nil: there are none. Once one of them has a leader, the Generation
+// ends. Next then returns one that has it, without a rebalance of the group.
 func (g *Generation) Missing() error {
 	if g.missing == nil {
 		return nil
@@ -105,8 +105,8 @@ func (g *Generation) Missing() error {
 }
 
 // Done is closed when the Generation ends: the group rebalances or has removed
-// this member, a missing partition has a leader again, Next's context ended, the topic was recreated, or the Source was
-// closed.
+// this member, a missing partition has a leader again, Next's context ended, the topic was
+// recreated, or the Source was closed.
 func (g *Generation) Done() <-chan struct{} { return g.ended }
 
 // Err is why Done is closed: ErrEnded for a rebalance or an eviction (the
@@ -246,7 +246,6 @@ func (g *Generation) locate(ctx context.Context, what string, wanted func(*topic
 func (g *Generation) await() {
 	ctx, stop := g.alive(g.source.ctx)
 	defer stop()
-	defer g.source.notices.gone(ownLogs)
 	sleep(ctx, g.source.config.Watch)
 	_, _, err := g.source.logs(ctx, ownLogs, func(*topic) []int32 { return g.missing.Missing() }, logStart, logEnd)
 	if err == nil || Lacks(err) {
@@ -339,12 +338,13 @@ func (s *Source) hold(l *lease) bool {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	defer stop()
-	tasks.Go(func() { s.survey(ctx, l) })
-	if len(l.partitions) == 0 {
+	mine := len(l.partitions)
+	tasks.Go(func() { s.survey(ctx, l, mine) })
+	if mine == 0 {
 		l.keep(ctx)
 		return s.ctx.Err() == nil
 	}
-	s.notices.log.Info("kafka: partitions assigned", "generation", l.generation, "partitions", len(l.partitions))
+	s.notices.log.Info("kafka: partitions assigned", "generation", l.generation, "partitions", mine)
 	over := make(chan struct{})
 	tasks.Go(func() { defer close(over); l.keep(ctx) })
 	for {

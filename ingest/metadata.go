@@ -159,8 +159,8 @@ var (
 const patience = time.Second
 
 // logs asks for edges of the logs of the wanted partitions until the leaders of some of them
-// answer. Those of the others are its error then, a *MissingError. If what was missing some
-// of them before, it waits for no further one.
+// answer. The others are named by its error then, a *MissingError. It has no patience if the
+// last try of what has failed.
 func (s *Source) logs(ctx context.Context, what string, wanted func(*topic) []int32, edges ...edge) (t *topic, logs map[int32][]int64, err error) {
 	began, known := time.Now(), s.notices.fails(what)
 	err = s.repeat(ctx, what, func(ctx context.Context) (err error) {

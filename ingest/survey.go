@@ -131,7 +131,7 @@ const stable = "Stable"
 // group is stable, and reports what is wrong: this member was refused, other
 // programs or another database have partitions, or there are fewer partitions
 // than members.
-func (s *Source) survey(ctx context.Context, l *lease) {
+func (s *Source) survey(ctx context.Context, l *lease, mine int) {
 	if l.refused.ID != "" {
 		text := s.refusal(l.refused)
 		if s.groupTrouble() != text {
@@ -144,7 +144,7 @@ func (s *Source) survey(ctx context.Context, l *lease) {
 	for pause := lookFirst; ; pause = min(2*pause, lookLast) {
 		_, g, err := s.look(ctx)
 		if err == nil && g.state == stable {
-			s.judgeGroup(l, g)
+			s.judgeGroup(mine, g)
 			return
 		}
 		if !sleep(ctx, pause) {
@@ -154,9 +154,9 @@ func (s *Source) survey(ctx context.Context, l *lease) {
 }
 
 // judgeGroup reports what survey has found.
-func (s *Source) judgeGroup(l *lease, g groupView) {
+func (s *Source) judgeGroup(mine int, g groupView) {
 	found := s.outsiders(g)
-	wrong := found.wrong(s, len(l.partitions))
+	wrong := found.wrong(s, mine)
 	log := s.notices.log
 	if wrong != "" {
 		s.setTrouble(wrong)
@@ -165,7 +165,7 @@ func (s *Source) judgeGroup(l *lease, g groupView) {
 	if odd := found.odd(s); odd != "" {
 		log.Warn("kafka: " + odd)
 	}
-	if wrong == "" && len(l.partitions) == 0 {
+	if wrong == "" && mine == 0 {
 		log.Info("kafka: no partitions for this member: the group has more members than the topic has partitions", "members", len(g.members))
 	}
 }

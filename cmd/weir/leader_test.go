@@ -53,7 +53,7 @@ func TestWithoutALeader(t *testing.T) {
 	produce(1)
 	s.done(t, "run", "--until", "end")
 	away := s.kafka.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets, kmsg.Fetch}, Topic: "clicks", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
-	const missing = "of topic clicks these partitions cannot be read now: partition 1: [5] Leader Not Available"
+	const missing = "partitions of topic clicks cannot be read now: partition 1: [5] Leader Not Available"
 	says(1, "check", "✗ ledger     position of job clicks: "+missing, "position of job appended: the log has it")
 	out := says(1, "verify", "clicks: what can be read now adds up: ", "error: job clicks is not verified: "+missing, "appended: everything adds up: ")
 	if strings.Contains(out, "mismatch") || strings.Contains(out, "clicks: everything") {
