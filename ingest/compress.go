@@ -98,7 +98,7 @@ func (d *decompressor) gunzip(out, src []byte) ([]byte, error) {
 	}
 	for first := true; ; first = false {
 		err := d.gzip.Reset(&d.input)
-		if first && err != nil && err != io.EOF {
+		if first && err != nil && !errors.Is(err, io.EOF) {
 			return out, err
 		}
 		if err != nil {
@@ -114,7 +114,7 @@ func (d *decompressor) gunzip(out, src []byte) ([]byte, error) {
 				return out, errTooLong
 			}
 		}
-		if err != io.EOF {
+		if !errors.Is(err, io.EOF) {
 			return out, err
 		}
 	}

@@ -204,6 +204,7 @@ func (f *fetch) leaders(ctx context.Context) (*topic, error) {
 // assign gives partitions whose backoff is over to the loops of the brokers to
 // read them from, and returns the others.
 func (f *fetch) assign(ctx context.Context, t *topic, unassigned []*partition, now time.Time) (left []*partition, err error) {
+	lacks := &MissingError{topic: f.source.config.Topic, why: make(map[int32]error)}
 	for _, p := range unassigned {
 		if p.notBefore.After(now) {
 			left = append(left, p)
@@ -211,11 +212,8 @@ func (f *fetch) assign(ctx context.Context, t *topic, unassigned []*partition, n
 		}
 		l, ok := t.of(p.id)
 		if !ok || l.leader < 0 {
-			if lacks, ok := err.(*MissingError); ok {
-				lacks.why[p.id] = errNoLeader
-			} else {
-				err = &MissingError{topic: f.source.config.Topic, why: map[int32]error{p.id: errNoLeader}}
-			}
+			lacks.why[p.id] = errNoLeader
+			err = lacks
 			left = append(left, p)
 			continue
 		}
