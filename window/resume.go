@@ -176,8 +176,7 @@ func (s *Spec) Resume(a event.Assignment, ledger map[int32]Known, p Policy) (Pla
 	// Usually this is the latest epoch. If not, a topic of before is read again, or another process has
 	// counted a new one since, of which this process does not know yet.
 	known = known.Of(a.TopicID)
-	switch {
-	case known == nil:
+	if known == nil {
 		epoch, other := openEpoch(ledger, a)
 		if other != nil && !p.NewEpoch {
 			return fail(ErrRecreated, "topic id %x, in the ledger %x", a.TopicID, *other)
@@ -187,7 +186,7 @@ func (s *Spec) Resume(a event.Assignment, ledger map[int32]Known, p Policy) (Pla
 		if err := open(epoch); err != nil {
 			return fail(err, "epoch 255 is in the ledger")
 		}
-	default:
+	} else {
 		plan.Epoch = known.Epoch
 		if position < 0 || position > known.Next {
 			position = known.Next // Kafka deletes the offsets of unused groups; the ledger keeps them
