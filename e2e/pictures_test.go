@@ -44,7 +44,7 @@ func TestPictures(t *testing.T) {
 	base := regexp.MustCompile(`http://[^ ]+`).FindString(p.prints(`^http `))
 	p.prints(`^ready `)
 	b := browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
-	b.Visit(base + "/?last=15m&steps=/p/1,/p/2,/p/3")
+	b.Visit(base + "/?last=15m&steps=active:/p/1,active:/p/2,active:/p/3")
 	hits := `parseInt(document.querySelector("#hits .total strong").textContent.replaceAll(",", ""))`
 	b.Until(fmt.Sprintf("%s > %d", hits, first))
 	b.Until(`!document.querySelector("#worker .kill").disabled`)
