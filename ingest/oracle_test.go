@@ -145,7 +145,7 @@ func TestOpenTransactionIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	spans, err := s.Spans(ctx)
-	if err != nil || spans[0] != (event.Span{Next: 3, End: 4}) || g.Partitions()[0].LogEnd != 4 {
+	if err != nil || spans[0] != (event.Span{Next: 3, End: 4, TopicID: g.Partitions()[0].TopicID}) || g.Partitions()[0].LogEnd != 4 {
 		t.Errorf("with a transaction open: spans %v (%v), want 3 records that can be read, of 4; log end %d, want 4", spans, err, g.Partitions()[0].LogEnd)
 	}
 	k := newTaker(starts(g))
