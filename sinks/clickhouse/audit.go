@@ -33,10 +33,14 @@ func (verifyData) Ahead(written string) string { return ahead(written) }
 // come first.
 var auditViews = []string{"weir_audit_states", "weir_audit_rows", "weir_audit"}
 
+// audits returns the views of weir_audit: none in a database without a job.
 func (c *Client) audits(inv *inventory, layouts []*layout) []view {
 	d := auditData{c: c, Quiet: int(quiet.Seconds())}
 	for _, r := range inv.audited(layouts) {
 		d.Jobs = append(d.Jobs, auditJob{c: c, r: r, levels: inv.lengths(r, layouts), wide: c.wide})
+	}
+	if d.Jobs == nil {
+		return nil
 	}
 	return d.views()
 }
