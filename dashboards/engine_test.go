@@ -154,7 +154,7 @@ func fill(t *testing.T, url, database string, now time.Time) {
 		SELECT toDateTime(%d), 'u1', tuple(toDateTime64(%d, 3), 1, 1, 3479099956230698)`, minute.Unix(), now.Unix())
 	exec(`INSERT INTO weir_ledger (job, version, epoch, partition, chunk, first, next, counted, malformed, watermark) VALUES
 		('clicks', 1, 0, 3, 0, 0, 73, 72, 1, toDateTime64(%[1]d, 3)), ('locations', 1, 0, 3, 0, 0, 7, 7, 0, toDateTime64(%[1]d, 3))`, now.Unix())
-	exec(`INSERT INTO weir_dead_letters (job, version, epoch, partition, offset, topic, fate, reason, record_time, payload)
+	exec(`INSERT INTO weir_dead_letters (job, version, epoch, partition, offset, topic, outcome, reason, record_time, payload)
 		VALUES ('clicks', 1, 0, 3, 7, 'clicks', 'malformed', 'empty value', toDateTime64(%d, 3), '')`, now.Unix())
 }
 

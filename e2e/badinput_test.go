@@ -186,7 +186,7 @@ func (s *stage) judged(job, group string, odd []*kgo.Record, others []sent) {
 	s.t.Helper()
 	type letter struct{ outcome, reason, payload string }
 	dead := make(map[int64]letter)
-	for _, row := range s.sql(`SELECT offset, fate, reason, hex(payload) FROM weir_dead_letters FINAL WHERE job = '%s'`, job) {
+	for _, row := range s.sql(`SELECT offset, outcome, reason, hex(payload) FROM weir_dead_letters FINAL WHERE job = '%s'`, job) {
 		dead[integer(s.t, row[0])] = letter{row[1], row[2], row[3]}
 	}
 	for i, c := range append(others, sent{"a null value", "", "malformed", ".", ""}) {
@@ -264,7 +264,7 @@ func TestBombInTopic(t *testing.T) {
 		"SELECT page, sum(hits) FROM clicks_1m GROUP BY page ORDER BY page":                                  "[[/before 2] [/behind 3] [/between 1]]",
 		"SELECT sum(hits) FROM locations_1m":                                                                 "[[2]]",
 		"SELECT sum(counted), sum(malformed), sum(next - first) FROM weir_ledger FINAL WHERE job = 'clicks'": "[[6 4 10]]",
-		"SELECT offset, fate, reason, payload FROM weir_dead_letters FINAL WHERE job = 'clicks' ORDER BY offset": fmt.Sprintf(
+		"SELECT offset, outcome, reason, payload FROM weir_dead_letters FINAL WHERE job = 'clicks' ORDER BY offset": fmt.Sprintf(
 			"[[%d malformed the batch is larger than 64 MiB once decompressed ] [%d malformed the batch is larger than 64 MiB once decompressed; this stands for offsets %d to %d ]]",
 			alone[0].Offset, company[0].Offset, company[0].Offset, company[2].Offset),
 	} {

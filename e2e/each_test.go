@@ -248,7 +248,7 @@ func testEach(t *testing.T, form *arraysForm, n int, config string) {
 			t.Errorf("%s: %s, want %s", row[0], got, want)
 		}
 	}
-	letters := s.sql("SELECT toInt64(partition), offset, fate || ': ' || reason FROM weir_dead_letters FINAL")
+	letters := s.sql("SELECT toInt64(partition), offset, outcome || ': ' || reason FROM weir_dead_letters FINAL")
 	if len(letters) != len(truth.letters) {
 		t.Errorf("%d dead letters, want %d", len(letters), len(truth.letters))
 	}

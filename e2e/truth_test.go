@@ -297,7 +297,7 @@ func (s *stage) sameLedger(job string, truth *gen.Truth) {
 		s.t.Errorf("%s: counted, malformed, late, future, duplicate, gap and offsets in the ledger: %s, want %s", job, got, want)
 	}
 	dead := map[string]int64{}
-	for _, row := range s.sql("SELECT fate, count() FROM weir_dead_letters FINAL WHERE job = '%s' GROUP BY fate", job) {
+	for _, row := range s.sql("SELECT outcome, count() FROM weir_dead_letters FINAL WHERE job = '%s' GROUP BY outcome", job) {
 		dead[row[0]] = integer(s.t, row[1])
 	}
 	want := map[string]int64{"malformed": f.Malformed, "late": f.Late, "future": f.Future}

@@ -597,7 +597,7 @@ func TestRunFormats(t *testing.T) {
 			t.Errorf("%s:\n%sjson:\n%s%s", format, rows[format], rows["json"], out)
 		}
 	}
-	letters, err := localtest.Query(s.engine, s.database, "SELECT job, count(), sum(offset), any(fate) FROM weir_dead_letters FINAL GROUP BY job ORDER BY job FORMAT TSV")
+	letters, err := localtest.Query(s.engine, s.database, "SELECT job, count(), sum(offset), any(outcome) FROM weir_dead_letters FINAL GROUP BY job ORDER BY job FORMAT TSV")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -191,14 +191,14 @@ func Pipeline(jobs []clickhouse.Job) (Board, error) {
 	b.add("timeseries", "Events counted", "By event time.", 12, 8,
 		"SELECT $__timeInterval(window_start) AS time, job, sum(hits) AS events\nFROM\n(\n"+strings.Join(counted, "\n  UNION ALL\n")+"\n)\nWHERE "+chosen+"\nGROUP BY time, job\nORDER BY time, job")
 	b.add("timeseries", "Dead letters by outcome", "By the time of the Kafka record.", 12, 8,
-		"SELECT $__timeInterval(record_time) AS time, fate, count() AS records\nFROM weir_dead_letters FINAL\nWHERE $__timeFilter(record_time) AND "+of+"\nGROUP BY time, fate\nORDER BY time, fate")
+		"SELECT $__timeInterval(record_time) AS time, outcome, count() AS records\nFROM weir_dead_letters FINAL\nWHERE $__timeFilter(record_time) AND "+of+"\nGROUP BY time, outcome\nORDER BY time, outcome")
 	b.add("table", "Partitions", "As of the last flush of each partition. One that has counted nothing has no newest event.", 14, 9,
 		"SELECT job, partition, argMax(next, (flushed_at, epoch, next)) AS next_offset, nullIf(max(watermark), 0) AS newest, dateDiff('second', newest, now()) AS behind,\n  max(flushed_at) AS flushed, dateDiff('second', flushed, now()) AS ago\nFROM weir_ledger\nWHERE "+of+"\nGROUP BY job, partition\nORDER BY job, partition")
 	b.add("table", "Outcomes", "Every offset has exactly one. Since the ledger began.", 10, 9,
 		"SELECT job, sum(counted) AS counted, sum(late) AS late, sum(future) AS future, sum(malformed) AS malformed,\n  sum(duplicate) AS duplicate, sum(filtered) AS filtered, sum(throttled) AS throttled, sum(gap) AS gap\nFROM weir_ledger FINAL\nWHERE "+of+"\nGROUP BY job\nORDER BY job")
 	b.add("table", "What does not add up", "Empty is right.", columns, 6, "SELECT * FROM weir_audit WHERE "+chosen+" LIMIT 100")
 	b.add("table", "Latest dead letters", "The last hundred of the time range.", columns, 9,
-		"SELECT record_time, job, topic, partition, offset, fate, reason, substring(payload, 1, 200) AS beginning\nFROM weir_dead_letters FINAL\nWHERE $__timeFilter(record_time) AND "+of+"\nORDER BY record_time DESC\nLIMIT 100")
+		"SELECT record_time, job, topic, partition, offset, outcome, reason, substring(payload, 1, 200) AS beginning\nFROM weir_dead_letters FINAL\nWHERE $__timeFilter(record_time) AND "+of+"\nORDER BY record_time DESC\nLIMIT 100")
 	return b.render("weir-pipeline", "weir: Pipeline", "Ledger, dead letters and audit of the jobs.")
 }
 
@@ -207,7 +207,7 @@ func Metrics() (Board, error) {
 	b := newBoard(prometheus)
 	b.all("job", "Job", "label_values(weir_records_total, job)")
 	for _, p := range []struct{ title, about, expr string }{
-		{"Records", "Records per second by job and outcome, replays after a restart included.", `sum by (job, fate) (rate(weir_records_total{job=~"$job"}[$__rate_interval]))`},
+		{"Records", "Records per second by job and outcome, replays after a restart included.", `sum by (job, outcome) (rate(weir_records_total{job=~"$job"}[$__rate_interval]))`},
 		{"Dead letters", "Records per second that reached no count, by reason.", `sum by (job, reason) (rate(weir_dead_letters_total{job=~"$job"}[$__rate_interval]))`},
 		{"Lag", "Age in seconds of the last record counted while there are more to read; the slowest partition.", `max by (job) (weir_consumer_lag_seconds{job=~"$job"})`},
 		{"Records behind", "Records that are not counted yet.", `sum by (job) (weir_consumer_lag_records{job=~"$job"})`},

@@ -29,8 +29,8 @@ var (
 	}
 
 	buildInfo       = desc("build_info", "Always 1; the labels tell which binary this is.", []string{"version", "revision", "go"})
-	records         = desc("records_total", "Offsets by their outcome, replays after a restart included.", []string{"job", "topic", "fate"})
-	events          = desc("events_total", "Events of records that are arrays of events by their outcome, replays after a restart included.", []string{"job", "topic", "fate"})
+	records         = desc("records_total", "Offsets by their outcome, replays after a restart included.", []string{"job", "topic", "outcome"})
+	events          = desc("events_total", "Events of records that are arrays of events by their outcome, replays after a restart included.", []string{"job", "topic", "outcome"})
 	deadLetters     = desc("dead_letters_total", "Records that reached no count; of records that are arrays of events, the events that did not.", []string{"job", "topic", "reason"})
 	lagRecords      = desc("consumer_lag_records", "Records between the next offset to count and the end of what can be read.", byPartition)
 	lagSeconds      = desc("consumer_lag_seconds", "Age of the last record counted while there are more to read, or, before the first, for how long this process has had the partition; 0 when there are none.", byPartition)

@@ -93,7 +93,7 @@ func (b *backend) Contents(t *testing.T, spec *window.Spec) *memory.Contents {
 		})
 	}
 	b.ledger(t, l, c)
-	b.each(t, "SELECT epoch, toInt32(partition), toInt64(offset), fate, reason, toUnixTimestamp64Milli(record_time), hex(payload), payload_bytes, topic FROM "+
+	b.each(t, "SELECT epoch, toInt32(partition), toInt64(offset), outcome, reason, toUnixTimestamp64Milli(record_time), hex(payload), payload_bytes, topic FROM "+
 		b.c.name("weir_dead_letters")+" FINAL WHERE "+l.where(), func(scan func(...any) error) error {
 		var d window.DeadLetter
 		var outcome, payload, topic string

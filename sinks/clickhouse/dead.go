@@ -11,7 +11,7 @@ import (
 // DeadLetters returns the last dead letters of the job, at most n: those that were written
 // last by the server's clock, the last first.
 func (s *Sink) DeadLetters(ctx context.Context, n int) (all []window.DeadLetter, err error) {
-	sql := fmt.Sprintf("SELECT epoch, toInt32(partition), toInt64(offset), fate, reason, toUnixTimestamp64Milli(record_time), payload, payload_bytes FROM %s WHERE %s"+
+	sql := fmt.Sprintf("SELECT epoch, toInt32(partition), toInt64(offset), outcome, reason, toUnixTimestamp64Milli(record_time), payload, payload_bytes FROM %s WHERE %s"+
 		" ORDER BY flushed_at DESC, record_time DESC, partition, offset DESC LIMIT 1 BY epoch, partition, offset LIMIT %d",
 		s.client.name("weir_dead_letters"), s.layout.where(), n)
 	err = s.client.home().question(ctx, "read the dead letters of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {

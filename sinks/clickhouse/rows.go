@@ -240,7 +240,7 @@ func (s *Sink) stateRows(t *window.Table, rows []int, from, to int, round uint64
 func deadBlock() *block {
 	return newBlock("weir_dead_letters",
 		value("job", "String", 1), value("version", "UInt32", 1), value("epoch", "UInt8", 1), value("partition", "UInt16", 1),
-		value("offset", "UInt64", 1), value("topic", "String", 1), value("fate", "String", 1), value("reason", "String", 1),
+		value("offset", "UInt64", 1), value("topic", "String", 1), value("outcome", "String", 1), value("reason", "String", 1),
 		value("record_time", "DateTime64(3)", 1), value("payload", "String", 1), value("payload_bytes", "UInt64", 1))
 }
 

@@ -247,7 +247,7 @@ func common() []table {
 			columns: []column{
 				{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"},
 				{name: "epoch", typ: "UInt8"}, {name: "partition", typ: "UInt16"}, {name: "offset", typ: "UInt64"},
-				{name: "topic", typ: "LowCardinality(String)"}, {name: "fate", typ: "LowCardinality(String)"}, {name: "reason", typ: "String"},
+				{name: "topic", typ: "LowCardinality(String)"}, {name: "outcome", typ: "LowCardinality(String)"}, {name: "reason", typ: "String"},
 				{name: "record_time", typ: millis}, {name: "payload", typ: "String", extra: "CODEC(ZSTD(1))"},
 				{name: "payload_bytes", typ: "UInt64"},
 				{name: "flushed_at", typ: utc, extra: "DEFAULT now()"},

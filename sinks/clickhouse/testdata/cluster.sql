@@ -80,7 +80,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_dead_letters` ON CLUSTER 'main'
     `partition` UInt16,
     `offset` UInt64,
     `topic` LowCardinality(String),
-    `fate` LowCardinality(String),
+    `outcome` LowCardinality(String),
     `reason` String,
     `record_time` DateTime64(3, 'UTC'),
     `payload` String CODEC(ZSTD(1)),
