@@ -155,6 +155,9 @@ func TestDocumentsMake(t *testing.T) {
 	}
 	n := 0
 	for _, file := range documents(t) {
+		if file == "CHANGELOG.md" { // it tells what was
+			continue
+		}
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

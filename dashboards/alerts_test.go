@@ -1,3 +1,5 @@
+//go:build prove
+
 package dashboards_test
 
 import (
@@ -158,9 +160,6 @@ func planted(name, series string, fires map[string]int) ruleTest {
 // promtool has Prometheus's promtool run tests of alerts.yaml.
 func promtool(t *testing.T, tests ...ruleTest) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short evaluates no alert: make test does")
-	}
 	rules, err := filepath.Abs("alerts.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +176,7 @@ func promtool(t *testing.T, tests ...ruleTest) {
 	find.Stderr = os.Stderr // says what it fetches, and why it cannot
 	tool, err := find.Output()
 	if err != nil {
-		t.Fatalf("there is no promtool: run `make promtool`, or install it: %v", err)
+		t.Fatalf("there is no promtool: run dashboards/promtool.sh, or install it: %v", err)
 	}
 	if out, err := exec.Command(strings.TrimSpace(string(tool)), "test", "rules", file).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -196,6 +195,7 @@ func figures(series string) map[string]bool {
 }
 
 // TestHealthy: no alert fires for a process that does well.
+// In make test: TestRunbookAlerts, which reads the rules and their figures.
 func TestHealthy(t *testing.T) {
 	has := figures(healthy) // otherwise the silence would say nothing
 	for _, a := range alerts(t) {
@@ -210,6 +210,7 @@ func TestHealthy(t *testing.T) {
 
 // TestAlerts: each alert fires at its minute, with its labels and its words, and where the
 // trouble is too small or too short it stays silent.
+// In make test: TestRunbookAlerts.
 func TestAlerts(t *testing.T) {
 	known := map[string]alert{}
 	for _, a := range alerts(t) {

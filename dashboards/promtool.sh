@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prints where promtool is, which tests the rules of alerts.yaml. Where it is not
-# installed, it is fetched once into .cache/promtool (`make promtool`): Debian's package of
+# installed, it is fetched once into .cache/promtool: Debian's package of
 # Prometheus is unpacked there, and nothing is installed.
 set -eu
 

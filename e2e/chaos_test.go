@@ -1,3 +1,5 @@
+//go:build prove
+
 package e2e
 
 import (
@@ -25,7 +27,7 @@ var (
 	chaosOnly   = flag.String("only", "", "TestChaos: strike with nothing but this, such as kill, or zombie+broker-killed")
 	chaosSeed   = flag.Uint64("seed", 1, "TestChaos, TestSoak: the same one strikes in the same order; 0: a new one")
 	chaosRate   = flag.Int64("rate", 1500, "TestChaos, TestSoak: events per second")
-	chaosFloors = flag.Bool("floors", false, "TestChaos, TestUpFirstRow: fail when a stop, a recovery or a start takes longer than promised, which wants a machine with nothing else to do")
+	chaosFloors = flag.Bool("floors", false, "TestChaos: fail when a stop or a recovery takes longer than promised, which wants a machine with nothing else to do")
 )
 
 // planned is one cycle of a campaign's plan: its strikes. It depends on the seed

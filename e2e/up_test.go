@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -76,30 +75,6 @@ func (p *upProcess) adds() {
 	}
 	if n := p.number("SELECT count() FROM weir_audit"); n != 0 {
 		p.t.Errorf("weir_audit has %d rows", n)
-	}
-}
-
-// The first row is visible soon after the engine's answer: with -floors, within
-// 3 s in one of three tries.
-func TestUpFirstRow(t *testing.T) {
-	if !*chaosFloors {
-		parallel(t)
-	}
-	var took []time.Duration
-	for range 3 {
-		p := startUp(t, t.TempDir())
-		began := time.Now()
-		p.hits(0)
-		took = append(took, time.Since(began).Round(10*time.Millisecond))
-		p.signal(syscall.SIGINT)
-		p.exits(0)
-		if !*chaosFloors || took[len(took)-1] <= 3*time.Second {
-			break
-		}
-	}
-	t.Logf("first row %v after the engine answered", took)
-	if best := slices.Min(took); *chaosFloors && best > 3*time.Second {
-		t.Errorf("first row %s after the engine answered, want 3 s", best)
 	}
 }
 

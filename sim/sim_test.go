@@ -1,11 +1,8 @@
 package sim
 
 import (
-	"fmt"
-	"os/exec"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"testing"
 )
 
@@ -14,19 +11,11 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// seeds is the number of seeds of an ordinary test run; make check runs 1,000,
-// make sim and make ci run 20,000.
-const seeds = 2000
-
 // TestSchedules runs the first seeds: there must be no violation, and every
-// fault must happen.
+// fault must happen. `make prove` runs 20,000.
 func TestSchedules(t *testing.T) {
-	seeds := uint64(seeds)
-	if testing.Short() {
-		seeds = 1000
-	}
 	n, totals, failed := Campaign{
-		Seeds: seeds, Goroutines: runtime.GOMAXPROCS(0), Again: 100,
+		Seeds: 1000, Goroutines: runtime.GOMAXPROCS(0), Again: 100,
 		Until: func(r *Result) bool { return r.Failed() },
 	}.Run()
 	for _, r := range failed {
@@ -73,7 +62,7 @@ func TestSet(t *testing.T) {
 }
 
 // TestControls plants one mistake after the other. Those in the core take the
-// build tag "mistakes": see TestControlsInCore.
+// build tag "mistakes": `make sim-controls`, a part of `make prove`, has it.
 func TestControls(t *testing.T) {
 	for m := None + 1; m < Mistakes; m++ {
 		if m.InCore() && !plantable {
@@ -93,18 +82,6 @@ func TestControls(t *testing.T) {
 		t.Errorf("planting in the core: %v", err)
 	}
 	plant(None)
-}
-
-// TestControlsInCore plants the mistakes in flow and window, which needs another
-// build.
-func TestControlsInCore(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the simulator once more; make sim-controls does, too")
-	}
-	out, err := exec.Command("go", "run", "-tags", "mistakes", "weir/sim/cmd/sim", "-controls").CombinedOutput()
-	if want := fmt.Sprintf("all %d mistakes found", Mistakes-1); err != nil || !strings.Contains(string(out), want) {
-		t.Errorf("%v\n%s", err, out)
-	}
 }
 
 // TestShrink: a shrunk run fails, is not larger, and runs again from its command

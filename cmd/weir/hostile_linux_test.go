@@ -45,7 +45,7 @@ func init() {
 // PING comes from another process (pings), because in this one it would wait for
 // the goroutines of the hostile clients, not for weir.
 //
-// Only `make hostile MINUTES=10` checks the bounds of PING and of the memory: a test must
+// Only -floors checks the bounds of PING and of the memory: a test must
 // not fail because a machine is busy, and a garbage collector that gets no CPU falls behind.
 // Here twice the memory would be a leak.
 func TestHostileMix(t *testing.T) {

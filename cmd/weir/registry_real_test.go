@@ -1,4 +1,4 @@
-//go:build registry
+//go:build prove
 
 package main
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes bin/panels/panels.js and panels.css, which draw panels of a dashboard with Grafana's
-# published front-end libraries (`make panels`): npm fetches some 460 MB for it, which are removed
+# published front-end libraries (`make pictures`): npm fetches some 460 MB for it, which are removed
 # again.
 set -eu
 

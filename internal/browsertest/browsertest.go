@@ -1,6 +1,6 @@
 // Package browsertest opens web pages in a headless Chromium, and reports what the page
 // does wrong: errors in its console, violations of its Content-Security-Policy, requests
-// to other hosts. `make browser` fetches Chromium, and axe-core for Accessible.
+// to other hosts. `make tools` fetches Chromium, and axe-core for Accessible.
 //
 //	b := browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
 //	b.Visit("http://127.0.0.1:8686/")
@@ -74,7 +74,7 @@ func find(t testing.TB) (program string, env []string) {
 	}
 	program, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Fatal("there is no chromium: run `make browser`, which fetches it into .cache, or install it")
+		t.Fatal("there is no chromium: run `make tools`, which fetches it into .cache, or install it")
 	}
 	return program, nil
 }
@@ -377,7 +377,7 @@ func (b *Browser) Accessible(what string) {
 	b.t.Helper()
 	axe, err := os.ReadFile(filepath.Join(dir(), "axe/axe.min.js"))
 	if err != nil {
-		b.t.Fatalf("there is no axe-core: run `make browser`: %v", err)
+		b.t.Fatalf("there is no axe-core: run `make tools`: %v", err)
 	}
 	b.run(chromedp.Evaluate[chromedp.Void](string(axe) + ";0"))
 	var result struct {

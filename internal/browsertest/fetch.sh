@@ -1,6 +1,6 @@
 #!/bin/sh
 # Fetches Chromium and axe-core for the tests of the page, once, into .cache/browser
-# (`make browser`). Nothing is installed: Debian's packages are unpacked there, with the
+# (`make tools`). Nothing is installed: Debian's packages are unpacked there, with the
 # libraries that this machine lacks. Where chromium is installed, that one is used.
 set -eu
 

@@ -10,7 +10,7 @@
 //	}
 //
 // A broker takes 1 to 2.5 s to start and about 150 MB. The jars are fetched with
-// Maven into .cache/kafka on first use (`make kafka` does it ahead). Without
+// Maven into .cache/kafka on first use (`make tools` does it ahead). Without
 // Java or Maven a test fails and says what to install; only -short skips it.
 // Brokers end with the process that started them, even if that is killed with
 // kill -9.
@@ -81,7 +81,7 @@ type broker struct {
 
 const startLimit = await.Never
 
-// Wanted skips the test in `make check` (go test -short), which starts no
+// Wanted skips the test under go test -short, which starts no
 // broker. Start calls it; a test that uses Launch must call it.
 func Wanted(t testing.TB) {
 	t.Helper()
@@ -287,7 +287,7 @@ func appendTo(file string, text []byte) {
 }
 
 // fetch runs the script that downloads the jars, with progress on standard
-// error. go test shows that only for a failing package; `make kafka` shows it at
+// error. go test shows that only for a failing package; `make tools` shows it at
 // once.
 func fetch(script string) error {
 	cmd := exec.Command(script, "jars")

@@ -19,7 +19,7 @@ func TestPythonClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(python); err != nil {
-		t.Fatalf("clickhouse-connect is not here; `make pyclient` installs it once: %v", err)
+		t.Fatalf("clickhouse-connect is not here; `make tools` installs it once: %v", err)
 	}
 	url, db := localtest.Engine(t)
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(url, "http://"))

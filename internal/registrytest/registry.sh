@@ -40,7 +40,7 @@ fetch() {
 }
 
 run() { # PORT
-  [ -e "$jar" ] || die "it is not here: make registry fetches it"
+  [ -e "$jar" ] || die "it is not here: make prove fetches it"
   export QUARKUS_HTTP_HOST=127.0.0.1 QUARKUS_HTTP_PORT=$1
   # Without a database: an empty one in memory.
   export QUARKUS_DATASOURCE_DB_KIND=h2 QUARKUS_DATASOURCE_USERNAME=sa QUARKUS_DATASOURCE_PASSWORD=sa

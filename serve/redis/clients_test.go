@@ -162,7 +162,7 @@ func TestRedisPy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(python); err != nil {
-		t.Fatalf("redis-py is not here; `make redispy` installs it once: %v", err)
+		t.Fatalf("redis-py is not here; `make tools` installs it once: %v", err)
 	}
 	_, addr := start(t, Config{})
 	host, port, _ := net.SplitHostPort(addr)

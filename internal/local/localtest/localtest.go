@@ -69,7 +69,7 @@ func Hook() {
 
 var databases atomic.Uint64
 
-// Wanted skips the test in `make check` (go test -short), which starts no
+// Wanted skips the test under go test -short, which starts no
 // engine. Engine calls it; a test with an engine of its own must call it.
 func Wanted(t testing.TB) {
 	t.Helper()
