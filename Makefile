@@ -54,6 +54,7 @@ prove: tools ## what a release must pass as well: chaos, soak, shards, other bro
 
 lint: $(LINT) ## golangci-lint with .golangci.yml
 	$(LINT) run
+	cd bench && $(LINT) run
 
 race: tools ## the tests of the concurrent packages under the race detector
 	CGO_ENABLED=1 go test -race -timeout 25m ./event ./window ./jobs ./ingest ./serve/... ./sinks/memory ./locks/...
@@ -130,37 +131,37 @@ $(LINT):
 
 # Each exits 1 under a floor; -k lets the others go on.
 bench: ## every measurement against its floors, one after the other; about two hours
-	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-viewers bench-latency bench-idle bench-groups bench-scale bench-questions bench-measures bench-formats bench-members
+	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-viewers bench-idle bench-groups bench-questions bench-measures bench-formats
 
 bench-pipeline: EVENTS ?= 10000000
 bench-pipeline: tools build ## the main job against the naive pipeline, ten million events
-	go build -o bin/bench-pipeline ./bench/pipeline
+	go -C bench build -o ../bin/bench-pipeline ./pipeline
 	bin/bench-pipeline -events $(EVENTS)
 
 bench-groups: tools build ## a million events in 750,000 groups: CPU of weir and engine, memory, disk; fails over a floor
-	go build -o bin/bench-groups ./bench/groups
+	go -C bench build -o ../bin/bench-groups ./groups
 	bin/bench-groups $(ARGS)
 
 bench-questions: engine build ## who came back, funnels and sessions of a million users through the views, one thread; fails over a floor
-	go build -o bin/bench-questions ./bench/questions
+	go -C bench build -o ../bin/bench-questions ./questions
 	bin/bench-questions $(ARGS)
 
 bench-measures: EVENTS ?= 5000000
 bench-measures: tools build ## what sum, quantile, topk and set cost in the clicks job, weir alone and with the engine; fails over a floor
-	go build -o bin/bench-measures ./bench/measures
+	go -C bench build -o ../bin/bench-measures ./measures
 	bin/bench-measures -events $(EVENTS) $(ARGS)
 
 # BUILDS are binaries, made with make build, make avx, or of another commit.
 BUILDS ?= bin/weir,bin/weir-avx
 bench-compare: EVENTS ?= 10000000
 bench-compare: tools build avx ## builds of weir against each other on one topic, in turns: CPU, engine, memory; ARGS=-lz4
-	go build -o bin/bench-pipeline ./bench/pipeline
+	go -C bench build -o ../bin/bench-pipeline ./pipeline
 	bin/bench-pipeline -events $(EVENTS) -compare $(BUILDS) $(ARGS)
 
 bench-profile: EVENTS ?= 10000000
 bench-profile: tools build ## CPU profile, and heap at its peak, of weir in the main job, into bin/profile; see docs/performance.md
 	go build -tags profile -trimpath -o bin/weir-profile ./cmd/weir
-	go build -o bin/bench-pipeline ./bench/pipeline
+	go -C bench build -o ../bin/bench-pipeline ./pipeline
 	rm -rf bin/profile && mkdir bin/profile
 	WEIR_PROFILE=bin/profile bin/bench-pipeline -events $(EVENTS) -rounds 1 -compare bin/weir-profile $(ARGS)
 	@f=$$(ls -t bin/profile/*.cpu | head -1); f=$${f%.cpu}; cat $$f.memory; \
@@ -169,12 +170,12 @@ bench-profile: tools build ## CPU profile, and heap at its peak, of weir in the 
 
 bench-live: EVENTS ?= 24000000
 bench-live: tools build ## what a hundred live questions a second cost the pipeline; fails under the floor
-	go build -o bin/bench-live ./bench/live
+	go -C bench build -o ../bin/bench-live ./live
 	bin/bench-live -events $(EVENTS)
 
 bench-viewers: EVENTS ?= 24000000
 bench-viewers: tools build ## what a hundred viewers of the page, and a thousand that read nothing, cost the pipeline; fails under the floor
-	go build -o bin/bench-live ./bench/live
+	go -C bench build -o ../bin/bench-live ./live
 	bin/bench-live -viewers -events $(EVENTS) -out bench/results/viewers.txt
 
 bench-fsync: engine ## what clickhouse.fsync costs a flush, on the disk of TMPDIR: time, syncs, CPU of the engine; a minute
@@ -184,31 +185,20 @@ bench-stalled: ## the CPU time of a process that answers streams, for 255, 500 a
 	go test -run xxx -bench Stalled -benchtime 1x ./serve/http
 
 bench-idle: tools build ## what weir and engine use at 2,500 events a second and without traffic, one process, three, and the demo; fails over a floor
-	go build -o bin/bench-idle ./bench/idle
+	go -C bench build -o ../bin/bench-idle ./idle
 	bin/bench-idle $(ARGS)
 
-bench-members: tools build ## what restarting one of eight members costs the others' partitions: weir's group, members by number, franz-go's group; fails over a floor
-	go build -o bin/bench-members ./bench/members
-	bin/bench-members $(ARGS)
-
-bench-scale: ## two workers against one, each on a CPU of its own, without broker and engine; fails under the floor
-	go build -o bin/bench-scale ./bench/scale
-	bin/bench-scale $(ARGS)
-
-bench-latency: EVENTS ?= 10000000
-bench-latency: tools build ## what 5, 20 and 50 ms to Kafka, to ClickHouse and to both cost; fails under a floor
-	go build -o bin/bench-latency ./bench/latency
-	bin/bench-latency -events $(EVENTS) $(ARGS)
-
 bench-redis: tools ## the sketches against redis-server, one run; fails under a floor
-	go run ./bench/sketches redis
+	go -C bench build -o ../bin/bench-sketches ./sketches
+	bin/bench-sketches redis
 
 bench-sketches: ## the sketches against the usual Go libraries, one run; fails under a floor
-	go run ./bench/sketches libraries
+	go -C bench build -o ../bin/bench-sketches ./sketches
+	bin/bench-sketches libraries
 
 bench-formats: EVENTS ?= 4000000
 bench-formats: tools build ## Avro and Protobuf against JSON through the whole pipeline, then against twmb/avro and dynamicpb, one run each; fails under a floor
-	go build -o bin/bench-formats ./bench/formats
+	go -C bench build -o ../bin/bench-formats ./formats
 	bin/bench-formats -events $(EVENTS) $(ARGS)
 	go test -run xxx -bench Formats -benchtime 1x -cpu 1 ./schemas -args -floors
 
@@ -217,7 +207,8 @@ bench-views: engine ## a day of windows, the last minutes and the open hour thro
 	go test -run xxx -bench 'Day|Live' -benchtime 20x ./sinks/clickhouse -args -floors
 
 bench-resp: redis build ## the Redis endpoint against redis-server, redis-benchmark on both in one run; fails under a floor
-	go run ./bench/resp
+	go -C bench build -o ../bin/bench-resp ./resp
+	bin/bench-resp
 
 longest:
 	@go test -count=1 -v ./serve/redis -run 'TestLongest$$' -args -million

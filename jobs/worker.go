@@ -9,7 +9,7 @@ import (
 )
 
 // queueParts is how many parts may wait for a worker while it unpacks another. With 16, two
-// workers are no busier (make bench-scale): the fetcher has two buffers per broker, and a
+// workers are no busier: the fetcher has two buffers per broker, and a
 // worker that is behind holds both.
 const queueParts = 2
 

@@ -4,14 +4,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 
 	"github.com/axiomhq/hyperloglog"
 
 	"weir/sketches/hll"
 )
 
-func init() { register("hll", hllMerge, hllAdd, hllCount, hllKeys) }
+func init() { register("hll", hllMerge, hllAdd, hllCount) }
 
 // keys are n random elements of 16 bytes.
 func keys(n int, seed uint64) [][]byte {
@@ -155,113 +154,4 @@ func hllCount(b *Bench) error {
 			}
 		}),
 	})
-}
-
-// hllKeys measures a million keys, ten million events, about ten users a key,
-// in an order without any locality. The first row covers the whole life of the
-// sketches, the second the events after all keys exist, where both sides wait
-// for memory only.
-func hllKeys(b *Bench) error {
-	const firstName, againName, sizeName = "fill a million keys' HLLs, an event", "add to a million live HLLs, an event", "bytes per key of a million HLLs, with index"
-	if !b.Wants(Libraries, firstName) && !b.Wants(Libraries, againName) && !b.Wants(Libraries, sizeName) {
-		return nil
-	}
-	const live, events, run = 1_000_000, 10_000_000, 200_000
-	key, hash := keyedEvents(live, events)
-
-	var ours *hll.Keyed
-	var theirs map[uint64]*hyperloglog.Sketch
-	insert := func(key, hash []uint64) {
-		for i, k := range key {
-			s := theirs[k]
-			if s == nil {
-				s = hyperloglog.New14()
-				theirs[k] = s
-			}
-			s.InsertHash(hash[i])
-		}
-	}
-	rounds := b.rounds
-	b.rounds = min(b.rounds, 2) // each takes seconds
-	err := b.Compare(Row{
-		Name: firstName, Other: "map of axiomhq/hyperloglog", Against: Libraries, Floor: 5, Aim: 8, N: events,
-		Ours: Here(func(int) {
-			ours = new(hll.Keyed)
-			for i := 0; i < events; i += 4096 {
-				end := min(i+4096, events)
-				ours.AddBatch(key[i:end], hash[i:end])
-			}
-		}),
-		Theirs: Here(func(int) {
-			theirs = map[uint64]*hyperloglog.Sketch{}
-			insert(key, hash)
-		}),
-	})
-	b.rounds = rounds
-	if err != nil {
-		return err
-	}
-	if ours == nil { // the row above did not run
-		ours, theirs = new(hll.Keyed), map[uint64]*hyperloglog.Sketch{}
-		ours.AddBatch(key, hash)
-		insert(key, hash)
-	}
-	if ours.Len() != live || len(theirs) != live {
-		return fmt.Errorf("%d and %d keys, want %d", ours.Len(), len(theirs), live)
-	}
-	if err := b.Compare(Row{
-		Name: againName, Other: "map of axiomhq/hyperloglog", Against: Libraries, Floor: 4, Aim: 5, N: run,
-		Ours:   Around(events, func(from, to int) { ours.AddBatch(key[from:to], hash[from:to]) }),
-		Theirs: Around(events, func(from, to int) { insert(key[from:to], hash[from:to]) }),
-	}); err != nil {
-		return err
-	}
-
-	theirs = nil
-	held := []*hll.Keyed{ours}
-	ours = nil
-	return keyedBytes(b, sizeName, held, live)
-}
-
-// keyedEvents returns the hashes of the keys and of the users of n events, in a random
-// order. Every key occurs; its events are by users drawn from a thousand of its own.
-func keyedEvents(keys, n int) (key, hash []uint64) {
-	r := rand.New(rand.NewPCG(97, 1))
-	key, hash = make([]uint64, n), make([]uint64, n)
-	for i := range key {
-		k := uint64(r.IntN(keys))
-		if i < keys {
-			k = uint64(i) // so that every key occurs
-		}
-		key[i] = hll.Hash(binary.LittleEndian.AppendUint64(nil, k))
-		hash[i] = hll.Hash(binary.LittleEndian.AppendUint64(nil, k<<32|uint64(r.IntN(1000))))
-	}
-	r.Shuffle(n, func(i, j int) {
-		key[i], key[j] = key[j], key[i]
-		hash[i], hash[j] = hash[j], hash[i]
-	})
-	return key, hash
-}
-
-// keyedBytes limits the memory per key of ours[0], which has n keys. The memory is what
-// the heap shrinks by when ours[0] is set to nil; Bytes must agree with it.
-func keyedBytes(b *Bench, name string, ours []*hll.Keyed, n int) error {
-	with := heap()
-	counted := ours[0].Bytes()
-	runtime.KeepAlive(ours)
-	ours[0] = nil
-	held := with - heap()
-	if counted < held*9/10 || counted > held*11/10 {
-		return fmt.Errorf("Bytes returns %d, the heap shrank by %d", counted, held)
-	}
-	b.Limit(Limit{Name: name, Against: Libraries, Unit: "B", Value: float64(max(held, counted)) / float64(n), Most: 150, Aim: 120})
-	return nil
-}
-
-func heap() int {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc)
 }

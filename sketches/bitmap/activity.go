@@ -1,9 +1,7 @@
 package bitmap
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math/bits"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -126,54 +124,6 @@ func (a *Activity) Values(yield func(uint32) bool) {
 	}
 }
 
-// Combine returns op of the sources, as BITOP does: the length is that of the
-// longest, and the error is that of op.Check.
-func Combine(op Operation, src ...*Activity) (*Activity, error) {
-	if err := op.Check(len(src)); err != nil {
-		return nil, err
-	}
-	out := new(Activity)
-	all := make([]*roaring.Bitmap, len(src))
-	for i, a := range src {
-		out.bytes = max(out.bytes, a.bytes)
-		all[i] = &a.ones
-	}
-	x, rest := all[0], all[1:]
-	switch op {
-	case And:
-		out.ones = *roaring.FastAnd(all...)
-	case Or:
-		out.ones = *union32(all)
-	case Xor:
-		out.ones = *roaring.HeapXor(all...)
-	case Not:
-		out.ones = *roaring.Flip(x, 0, 8*out.bytes)
-	case Diff:
-		out.ones = *roaring.AndNot(x, union32(rest))
-	case Diff1:
-		out.ones = *roaring.AndNot(union32(rest), x)
-	case AndOr:
-		out.ones = *roaring.And(x, union32(rest))
-	case One:
-		once, seen := x.Clone(), x.Clone()
-		for _, y := range rest {
-			both := roaring.And(seen, y)
-			once.Or(y)
-			once.AndNot(both)
-			seen.Or(y)
-		}
-		out.ones = *once
-	}
-	return out, nil
-}
-
-func union32(all []*roaring.Bitmap) *roaring.Bitmap {
-	if len(all) == 1 {
-		return all[0].Clone()
-	}
-	return roaring.FastOr(all...)
-}
-
 // Merge puts every one of b into a: the union.
 func (a *Activity) Merge(b *Activity) {
 	a.ones.Or(&b.ones)
@@ -183,70 +133,6 @@ func (a *Activity) Merge(b *Activity) {
 // CountAnd returns the number of ones that a and b share, for example the users of
 // one day who came back on another. It does not make their bitmap.
 func (a *Activity) CountAnd(b *Activity) uint64 { return a.ones.AndCardinality(&b.ones) }
-
-// CountOr returns the number of ones in the union.
-func (a *Activity) CountOr(b *Activity) uint64 { return a.ones.OrCardinality(&b.ones) }
-
-// CountAndNot returns the number of ones of a that b does not have.
-func (a *Activity) CountAndNot(b *Activity) uint64 { return a.Count() - a.CountAnd(b) }
-
-// Retention says how many of the cohort were active in each later span: entry
-// i is the size of the intersection of cohort and later[i].
-func Retention(cohort *Activity, later ...*Activity) []uint64 {
-	out := make([]uint64, len(later))
-	for i, a := range later {
-		out[i] = cohort.CountAnd(a)
-	}
-	return out
-}
-
-// Funnel says how many took step 0, how many of those step 1, and so on: entry
-// i is the size of the intersection of steps 0 to i.
-func Funnel(steps ...*Activity) []uint64 {
-	out := make([]uint64, len(steps))
-	if len(steps) == 0 {
-		return out
-	}
-	out[0] = steps[0].Count()
-	if len(steps) == 1 {
-		return out
-	}
-	left := steps[0].ones.Clone()
-	for i, a := range steps[1:] {
-		left.And(&a.ones)
-		out[i+1] = left.GetCardinality()
-	}
-	return out
-}
-
-// FromBytes makes the sparse form of a Redis bitmap. It panics if b is longer
-// than MaxBytes.
-func FromBytes(b []byte) *Activity {
-	if len(b) > MaxBytes {
-		panic("bitmap: a string longer than MaxBytes")
-	}
-	a := &Activity{bytes: uint64(len(b))}
-	vs := make([]uint32, 0, 4096)
-	for i := 0; i < len(b); i += 8 {
-		var w uint64
-		if i+8 <= len(b) {
-			w = binary.BigEndian.Uint64(b[i:])
-		} else {
-			var last [8]byte
-			copy(last[:], b[i:])
-			w = binary.BigEndian.Uint64(last[:])
-		}
-		for ; w != 0; w &^= 1 << 63 >> bits.LeadingZeros64(w) {
-			vs = append(vs, uint32(i<<3+bits.LeadingZeros64(w)))
-		}
-		if len(vs) > cap(vs)-64 {
-			a.ones.AddMany(vs)
-			vs = vs[:0]
-		}
-	}
-	a.ones.AddMany(vs)
-	return a
-}
 
 // AppendBytes appends the Redis string, all Len bytes of it. (GET)
 func (a *Activity) AppendBytes(dst []byte) []byte {

@@ -45,10 +45,6 @@ func TestActivityIsTheString(t *testing.T) {
 		if got := a.AppendBytes([]byte("x")); !bytes.Equal(got[1:], b) || got[0] != 'x' {
 			t.Fatal("AppendBytes is not the string")
 		}
-		back := FromBytes(b)
-		if back.Len() != uint64(len(b)) || !slices.Equal(slices.Collect(back.Values), slices.Collect(a.Values)) {
-			t.Fatal("FromBytes of the string is another bitmap")
-		}
 		for range 200 {
 			n := 8*len(b) + 20
 			start, end, unit, bit := int64(r.IntN(2*n)-n), int64(r.IntN(2*n)-n), Unit(r.IntN(2)), r.IntN(2)
@@ -83,10 +79,6 @@ func TestActivityAtTheTop(t *testing.T) {
 	if got := a.PosFrom(0, MaxBytes-8); got != 8*MaxBytes {
 		t.Errorf("the first 0 is past the end, found at %d", got)
 	}
-	not, err := Combine(Not, &a)
-	if err != nil || not.Count() != 1<<32-65 {
-		t.Errorf("%v, the complement has %d ones", err, not.Count())
-	}
 }
 
 func randomActivity(r *rand.Rand) *Activity {
@@ -103,55 +95,6 @@ func randomActivity(r *rand.Rand) *Activity {
 	}
 	a.SetBit(r.Uint32N(2*limit), 0)
 	return a
-}
-
-func TestCombineIsOp(t *testing.T) {
-	r := rand.New(rand.NewPCG(23, 24))
-	for trial := range 200 {
-		op := Operation(trial % 8)
-		n := 1
-		if op != Not {
-			n = 2 + r.IntN(4)
-		}
-		acts, strs := make([]*Activity, n), make([][]byte, n)
-		for i := range acts {
-			acts[i] = randomActivity(r)
-			strs[i] = acts[i].AppendBytes(nil)
-		}
-		got, err := Combine(op, acts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := Op(nil, op, strs...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got.AppendBytes(nil), want) {
-			t.Fatalf("%v of %d activities is not that of their strings", op, n)
-		}
-		for i, a := range acts {
-			if !bytes.Equal(a.AppendBytes(nil), strs[i]) {
-				t.Fatalf("%v has changed its source %d", op, i)
-			}
-		}
-		a, b := acts[0], acts[n-1]
-		for name, c := range map[string]struct {
-			op   Operation
-			n    uint64
-			srcs []*Activity
-		}{
-			"CountAnd":    {And, a.CountAnd(b), []*Activity{a, b}},
-			"CountOr":     {Or, a.CountOr(b), []*Activity{a, b}},
-			"CountAndNot": {Diff, a.CountAndNot(b), []*Activity{a, b}},
-		} {
-			if whole, err := Combine(c.op, c.srcs...); err != nil || whole.Count() != c.n {
-				t.Fatalf("%s is %d, want %d (%v)", name, c.n, whole.Count(), err)
-			}
-		}
-	}
-	if _, err := Combine(Diff, new(Activity)); err == nil {
-		t.Error("DIFF of one source gives no error")
-	}
 }
 
 func TestMergeIsUnion(t *testing.T) {
@@ -176,31 +119,6 @@ func TestMergeIsUnion(t *testing.T) {
 				t.Fatalf("%s gives another union", name)
 			}
 		}
-	}
-}
-
-func TestRetentionAndFunnel(t *testing.T) {
-	// 1,000 users; day d sees those whose number d+1 divides.
-	days := make([]*Activity, 5)
-	for d := range days {
-		days[d] = new(Activity)
-		for u := range uint32(1000) {
-			if u%uint32(d+1) == 0 {
-				days[d].Add(u)
-			}
-		}
-	}
-	if got, want := Retention(days[1], days...), []uint64{500, 500, 167, 250, 100}; !slices.Equal(got, want) {
-		t.Errorf("retention %v, want %v", got, want)
-	}
-	if got, want := Funnel(days...), []uint64{1000, 500, 167, 84, 17}; !slices.Equal(got, want) {
-		t.Errorf("funnel %v, want %v", got, want)
-	}
-	if days[0].Count() != 1000 {
-		t.Error("the funnel has changed its first step")
-	}
-	if got := Funnel(); len(got) != 0 {
-		t.Errorf("a funnel of no steps: %v", got)
 	}
 }
 

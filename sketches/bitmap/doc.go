@@ -9,7 +9,7 @@
 //	b, err := bitmap.Op(nil, bitmap.Or, x, y) // BITOP OR
 //
 // An [Activity] is one sparse bitmap, on Roaring, for example the users that
-// were active on a day, with unions, intersections, retention and funnels.
+// were active on a day, with unions and intersections.
 //
 // A [Pool] is very many sets, most of them small: one per open (window, group).
 //

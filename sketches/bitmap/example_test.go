@@ -37,18 +37,3 @@ func ExampleFields() {
 	// 3 3
 	// 0 3
 }
-
-// How many users came back, and how many took each step of a funnel.
-func ExampleActivity() {
-	monday, tuesday, paid := new(bitmap.Activity), new(bitmap.Activity), new(bitmap.Activity)
-	monday.AddMany([]uint32{1, 2, 3, 5, 8})
-	tuesday.AddMany([]uint32{2, 3, 5, 7})
-	paid.AddMany([]uint32{3, 7})
-	fmt.Println(bitmap.Retention(monday, monday, tuesday))
-	fmt.Println(bitmap.Funnel(monday, tuesday, paid))
-	fmt.Println(monday.CountOr(tuesday), monday.CountAndNot(tuesday))
-	// Output:
-	// [5 3]
-	// [5 3 1]
-	// 6 2
-}

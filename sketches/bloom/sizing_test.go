@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"testing"
-
-	bnb "github.com/bits-and-blooms/bloom/v3"
 )
 
 // sigmas measures a filter: it tests probes items that were never added and
@@ -94,28 +92,9 @@ func TestPoolErrorIsTheFilters(t *testing.T) {
 	}
 }
 
-// TestClassicError measures the filters of another library, by its own hashes,
-// and a layer of RedisBloom's layout.
+// TestClassicError measures a layer of RedisBloom's layout.
 func TestClassicError(t *testing.T) {
 	const n = 1_000_000
-	for _, c := range []struct {
-		bits   uint64
-		hashes int
-		n      int
-	}{{9_585_059, 7, n}, {9_585_059, 7, 2 * n}, {9_585_059, 3, n}, {14_377_588, 10, n / 2}} {
-		f := bnb.New(uint(c.bits), uint(c.hashes))
-		item, next := make([]byte, 0, 16), 0
-		draw := func() uint64 { next++; return uint64(next) }
-		put := func(v uint64) []byte { return strconv.AppendUint(item[:0], v, 10) }
-		for range c.n {
-			f.Add(put(draw()))
-		}
-		has := func(v uint64) bool { return f.Test(put(v)) }
-		if z := sigmas(400_000, ClassicError(c.n, c.bits, c.hashes), has, draw); math.Abs(z) > within {
-			t.Errorf("%d items, %d bits, %d hashes: %+.1f sigma from the formula", c.n, c.bits, c.hashes, z)
-		}
-	}
-
 	s, err := NewScalable(ScalableConfig{Capacity: n, Error: 0.01, NonScaling: true})
 	if err != nil {
 		t.Fatal(err)

@@ -197,40 +197,6 @@ func TestLastGather(t *testing.T) {
 	}
 }
 
-// BenchmarkLastGather merges a flush of 30,000 positions into those of 100,000
-// members, with other data in the caches before each run.
-func BenchmarkLastGather(b *testing.B) {
-	const n = 100_000
-	r := rand.New(rand.NewPCG(8, 8))
-	var l, o Last
-	for i := range n {
-		l.Put(0, fmt.Appendf(nil, "user:%d", i), Stamp{Time: int64(i)}, r.Uint64()>>12)
-	}
-	for i := range 30_000 {
-		o.Put(int64(i/3000), fmt.Appendf(nil, "user:%d", r.IntN(n)), Stamp{Time: int64(n + i)}, r.Uint64()>>12)
-	}
-	others := make([]byte, 8<<20)
-	run := func(name string, f func()) {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				b.StopTimer()
-				for i := range others {
-					others[i]++
-				}
-				b.StartTimer()
-				f()
-			}
-		})
-	}
-	run("gather", func() { l.Gather(0, &o, func(int64) bool { return true }) })
-	run("put", func() {
-		o.All(func(_ int64, member []byte, st Stamp, score uint64) bool {
-			l.Put(0, member, st, score)
-			return true
-		})
-	})
-}
-
 // TestLastCopies: Merge into an empty Last, and Since, make copies that hold
 // the right positions and share nothing with the source.
 func TestLastCopies(t *testing.T) {
@@ -374,24 +340,5 @@ func TestPrefixOrdersAsBytes(t *testing.T) {
 		if c := cmp.Compare(prefix(a), prefix(b)); c != 0 && c != bytes.Compare(a, b) {
 			t.Fatalf("prefix orders %x and %x as %d", a, b, c)
 		}
-	}
-}
-
-func BenchmarkLastPut(b *testing.B) {
-	for _, n := range []int{1000, 100_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			members := make([][]byte, n)
-			for i := range members {
-				members[i] = fmt.Appendf(nil, "user:%d", i*7919)
-			}
-			var l Last
-			i := 0
-			for b.Loop() {
-				l.Put(0, members[i], Stamp{Time: int64(i)}, uint64(i))
-				if i++; i == n {
-					i = 0
-				}
-			}
-		})
 	}
 }

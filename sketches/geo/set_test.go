@@ -347,23 +347,6 @@ func TestSorted(t *testing.T) {
 	}
 }
 
-func BenchmarkSetPut(b *testing.B) {
-	const n = 100_000
-	members := make([][]byte, n)
-	for i := range members {
-		members[i] = fmt.Appendf(nil, "user:%d", i)
-	}
-	r := rand.New(rand.NewPCG(8, 8))
-	var s Set
-	i := 0
-	for b.Loop() {
-		s.Put(members[i], float64(r.Uint64()>>12))
-		if i++; i == n {
-			i = 0
-		}
-	}
-}
-
 // TestSetMadeAtOnce: a set made at once behaves like any other.
 func TestSetMadeAtOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
@@ -392,29 +375,6 @@ func TestSetMadeAtOnce(t *testing.T) {
 			if err := s.valid(); err != nil || s.Len() != n+more {
 				t.Errorf("%d, %s: %d members, want %d, %v", n, what, s.Len(), n+more, err)
 			}
-		}
-	}
-}
-
-// BenchmarkLastSet is the time of a question about a hundred thousand members
-// in twenty cities.
-func BenchmarkLastSet(b *testing.B) {
-	const n = 100_000
-	r := rand.New(rand.NewPCG(8, 8))
-	var lon, lat [20]float64
-	for i := range lon {
-		lon[i], lat[i] = 40*r.Float64()-10, 36+22*r.Float64()
-	}
-	var l Last
-	for i := range n {
-		city := r.IntN(len(lon))
-		score, _ := Encode(lon[city]+r.NormFloat64()/12, lat[city]+r.NormFloat64()/20)
-		l.Put(0, fmt.Appendf(nil, "user:%d", i), Stamp{Time: int64(i)}, score)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if s := l.Members(0, n/100).Set(); s.Len() != n-n/100 {
-			b.Fatal(s.Len())
 		}
 	}
 }

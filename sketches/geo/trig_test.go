@@ -138,22 +138,3 @@ func TestArcsineRounding(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkTrig(b *testing.B) {
-	x := 0.0
-	for _, c := range []struct {
-		name string
-		f    func(float64) float64
-	}{{"sine", sine}, {"cosine", cosine}, {"arcsine", arcsine}, {"math.Sin", math.Sin}, {"math.Asin", math.Asin}} {
-		b.Run(c.name, func(b *testing.B) {
-			for b.Loop() {
-				sink += c.f(x)
-				if x += 1e-3; x > 1 {
-					x = 0
-				}
-			}
-		})
-	}
-}
-
-var sink float64

@@ -387,14 +387,3 @@ func BenchmarkAdd(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(values)), "ns/number")
 }
-
-func BenchmarkOf(b *testing.B) {
-	l, values := NewLayout(6), values(512)
-	buckets := make([]Bucket, len(values))
-	for b.Loop() {
-		for i, v := range values {
-			buckets[i] = l.Of(v)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(values)), "ns/number")
-}

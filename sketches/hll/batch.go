@@ -15,7 +15,6 @@ type batch struct {
 	entries [batchMax]entry
 	found   [batchMax]uint8 // where the register of the entry is in its line, from 1; 0 for nowhere
 	rest    [batchMax]uint8 // events whose register is not in the line
-	slots   [batchMax]slot  // of Keyed: the first slot of the key, without its tag
 }
 
 const batchMax = 64

@@ -23,7 +23,6 @@
 //   - [Pool] is many sketches under the numbers 0 to n-1, one cache line each
 //     while they are small. A stream processor needs that: no pointer per
 //     sketch, and a batch of events overlaps its cache misses.
-//   - [Keyed] is a Pool with an index from 64-bit key hashes.
 //   - [String] is the Redis string form, byte for byte: what GET returns after
 //     PFADD, PFCOUNT and PFMERGE, sparse and dense, with the cached count.
 //

@@ -4,7 +4,7 @@ package hll
 // 16 registers itself, as parallel lists of their numbers and ranks; of a
 // larger sketch it holds only where the registers are.
 type line struct {
-	key    uint64 // for Keyed; a Pool leaves it alone
+	_      uint64 // fills the cache line, which the assembly counts on
 	form   form
 	class  uint8  // of the log
 	n      uint16 // registers set, in a list; entries of a log; dense: 1 if the histogram is stale
@@ -53,5 +53,5 @@ func (l *line) list(buf *[inline]entry) []entry {
 
 // moved turns l into a line whose registers are elsewhere.
 func (l *line) moved(f form, class uint8, number uint32, n uint16) {
-	*l = line{key: l.key, form: f, class: class, number: number, n: n}
+	*l = line{form: f, class: class, number: number, n: n}
 }

@@ -131,9 +131,7 @@ func (p *Pool) Merge(i uint32, q *Pool, j uint32) {
 // copyLine makes the empty line l one like o of q, which is not dense.
 func (p *Pool) copyLine(l *line, q *Pool, o *line) {
 	if o.form == formList {
-		key := l.key
 		*l = *o
-		l.key = key
 		return
 	}
 	number, to := p.logs[o.class].take(o.class)

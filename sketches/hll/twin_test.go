@@ -257,23 +257,6 @@ func TestPoolTwin(t *testing.T) {
 	}
 }
 
-// The key that Keyed keeps in a line survives every change of the line's form.
-func TestPoolLeavesKeys(t *testing.T) {
-	var p, q Pool
-	p.Grow(3)
-	q.Grow(3)
-	for i, n := range []uint64{3, 300, 30_000} { // a list, a log, dense registers
-		for k := range n {
-			q.Add(uint32(i), k*0x9E3779B97F4A7C15)
-		}
-		p.line(uint32(i)).key = 7
-		p.Merge(uint32(i), &q, uint32(i))
-		if key := p.line(uint32(i)).key; key != 7 {
-			t.Errorf("%d elements were merged, and the key is %d", n, key)
-		}
-	}
-}
-
 // After Reset the logs and dense registers of a Pool may be those of a former one, and no old
 // register reaches a new sketch.
 func TestPoolReuse(t *testing.T) {
@@ -362,13 +345,12 @@ func TestPoolBounds(t *testing.T) {
 	p.Grow(3)
 	q.Grow(300)
 	for name, f := range map[string]func(){
-		"Add":                func() { p.Add(3, 1) },
-		"AddBatch":           func() { p.AddBatch([]uint32{0, 3}, []uint64{1, 2}) },
-		"AddBatch lengths":   func() { p.AddBatch([]uint32{0}, []uint64{1, 2}) },
-		"Count":              func() { p.Count(255) },
-		"Merge into":         func() { p.Merge(3, &q, 0) },
-		"Merge from":         func() { q.Merge(0, &p, 3) },
-		"Keyed.AddBatch len": func() { new(Keyed).AddBatch([]uint64{0}, nil) },
+		"Add":              func() { p.Add(3, 1) },
+		"AddBatch":         func() { p.AddBatch([]uint32{0, 3}, []uint64{1, 2}) },
+		"AddBatch lengths": func() { p.AddBatch([]uint32{0}, []uint64{1, 2}) },
+		"Count":            func() { p.Count(255) },
+		"Merge into":       func() { p.Merge(3, &q, 0) },
+		"Merge from":       func() { q.Merge(0, &p, 3) },
 	} {
 		func() {
 			defer func() {
@@ -381,93 +363,23 @@ func TestPoolBounds(t *testing.T) {
 	}
 }
 
-func TestKeyedTwin(t *testing.T) {
-	r := rand.New(rand.NewPCG(10, 4))
-	var k Keyed
-	for round := range 6 {
-		if round%2 == 1 {
-			k = Keyed{}
-		}
-		if k.Count(7) != 0 || k.Sketch(7) != nil {
-			t.Fatal("an unknown key counts")
-		}
-		twins := map[uint64]*naive{}
-		keyMask := []uint64{3, 0xff << 50, 0x3ff}[round%3]
-		for range 40 {
-			n := r.IntN(300)
-			keys, hs := make([]uint64, n), make([]uint64, n)
-			for i := range keys {
-				keys[i], hs[i] = r.Uint64()&keyMask, randomHash(r)
-				if twins[keys[i]] == nil {
-					twins[keys[i]] = new(naive)
-				}
-				twins[keys[i]].add(hs[i])
-			}
-			if n%7 == 0 {
-				for i := range keys {
-					k.Add(keys[i], hs[i])
-				}
-			} else {
-				k.AddBatch(keys, hs)
-			}
-		}
-		if k.Len() != len(twins) {
-			t.Fatalf("Len = %d, want %d", k.Len(), len(twins))
-		}
-		for key, n := range twins {
-			checkCount(t, k.Count(key), n)
-			n.same(t, "keyed", registersOf(k.Sketch(key).view()))
-		}
-		held := k.Bytes()
-		k.Reset()
-		if k.Len() != 0 || k.Bytes() >= held {
-			t.Errorf("Reset: %d keys, %d bytes of %d", k.Len(), k.Bytes(), held)
-		}
-	}
-}
-
-// The index is never full, even if a first batch has only new keys: in a full
-// index the search for an unknown key would not end. Keys that start their
-// search at the same slot make the searches long.
-func TestKeyedSearchEnds(t *testing.T) {
-	for _, n := range []int{1, 47, 48, 49, 63, 64, 65, 128, 1000} {
-		var k Keyed
-		keys, hs := make([]uint64, n), make([]uint64, n)
-		for i := range keys {
-			keys[i] = uint64(i) * 0xF1DE83E19937733D // times the index's multiplier: i
-		}
-		k.AddBatch(keys, hs)
-		if free := len(k.slots) - k.Len(); k.Len() != n || free*4 < len(k.slots) {
-			t.Fatalf("%d keys: %d found, %d of %d slots free", n, k.Len(), free, len(k.slots))
-		}
-		if at, _ := k.home(keys[n-1]); at != 0 {
-			t.Fatalf("key %d is at home in %d: not the collision this test wants", n-1, at)
-		}
-		if k.Count(12345) != 0 || k.Count(keys[n-1]) != 1 {
-			t.Errorf("%d keys: an unknown key counts %d, the last %d", n, k.Count(12345), k.Count(keys[n-1]))
-		}
-	}
-}
-
 // The batched path allocates nothing once the sketches exist.
 func TestAddBatchAllocs(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 5))
 	var p Pool
-	var k Keyed
 	p.Grow(1000)
-	idx, keys, hs := make([]uint32, 5000), make([]uint64, 5000), make([]uint64, 5000)
+	idx, hs := make([]uint32, 5000), make([]uint64, 5000)
 	for i := range idx {
-		idx[i], keys[i], hs[i] = uint32(r.IntN(1000)), uint64(r.IntN(1000)), r.Uint64()
+		idx[i], hs[i] = uint32(r.IntN(1000)), r.Uint64()
 	}
 	var s Sketch
 	b := binary.LittleEndian.AppendUint64(nil, 1)
 	for name, f := range map[string]func(){
-		"Pool.AddBatch":  func() { p.AddBatch(idx, hs) },
-		"Keyed.AddBatch": func() { k.AddBatch(keys, hs) },
-		"Sketch.Add":     func() { s.Add(b) },
-		"KeyedHash":      func() { s.AddHash(KeyedHash([16]byte{}, b)) },
-		"Count":          func() { s.Count(); p.Count(3); k.Count(3) },
-		"CountUnion":     func() { CountUnion(&s, &s, &s) },
+		"Pool.AddBatch": func() { p.AddBatch(idx, hs) },
+		"Sketch.Add":    func() { s.Add(b) },
+		"KeyedHash":     func() { s.AddHash(KeyedHash([16]byte{}, b)) },
+		"Count":         func() { s.Count(); p.Count(3) },
+		"CountUnion":    func() { CountUnion(&s, &s, &s) },
 	} {
 		f()
 		if n := testing.AllocsPerRun(20, f); n != 0 {

@@ -201,22 +201,6 @@ func Example() {
 	// Output: 2 true false
 }
 
-func BenchmarkAdd(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 1))
-	p := new(Pool)
-	p.Grow(1)
-	of, hashes := make([]uint32, 512), make([]uint32, 1<<16)
-	for i := range hashes {
-		hashes[i] = r.Uint32()
-	}
-	for b.Loop() {
-		for i := 0; i < len(hashes); i += len(of) {
-			p.AddBatch(of, hashes[i:i+len(of)])
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(hashes)), "ns/hash")
-}
-
 // BenchmarkSets adds ids of two million, or of 20,000, to the sets of 1,000 pages and four windows,
 // then unites these with empty sets and makes their states, as a flush does.
 func BenchmarkSets(b *testing.B) {
@@ -244,24 +228,6 @@ func BenchmarkSets(b *testing.B) {
 					q.Merge(i, &p, i)
 					state = q.AppendState(state[:0], i)
 				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/hash")
-		})
-	}
-}
-
-func BenchmarkAppendState(b *testing.B) {
-	for _, n := range []int{16, 500, 20_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			r := rand.New(rand.NewPCG(1, 1))
-			p := new(Pool)
-			p.Grow(1)
-			for range n {
-				p.Add(0, r.Uint32())
-			}
-			var state []byte
-			for b.Loop() {
-				state = p.AppendState(state[:0], 0)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/hash")
 		})
