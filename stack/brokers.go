@@ -21,7 +21,7 @@ var nodes = []string{"kafka", "kafka-2", "kafka-3"}
 
 func serviceOf(node int32) string { return nodes[node-1] }
 
-var brokerStrikes = []strike{
+var strikes = []strike{
 	{name: "leader-killed", run: func(c *chaos, ctx context.Context) error {
 		leader, _, err := c.leader(ctx)
 		if err != nil {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,15 +13,14 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"golang.org/x/sys/unix"
 
 	"weir/event"
 	"weir/gen"
 )
 
-// This file runs cycles of faults against the containers of the stack. In each cycle a
+// This file runs cycles of faults against the three brokers of the stack; see brokers.go. In each cycle a
 // producer writes clicks, of which the exact counts are known, while one strike hits a
-// container. After the cycle the counts are compared: hits and the exact users of every
+// broker. After the cycle the counts are compared: hits and the exact users of every
 // page and minute, and the result of weir verify.
 
 // A strike is what happens to the containers in the middle of a cycle's traffic.
@@ -35,34 +32,12 @@ type strike struct {
 // session is how long a silent member keeps its partitions: kafka.session of weir.yaml.
 const session = 10 * time.Second
 
-var strikes = []strike{
-	{name: "kill", run: func(c *chaos, ctx context.Context) error { return c.killProcess(ctx, "weir") }},
-	{name: "pause", run: func(c *chaos, ctx context.Context) error {
-		return c.between(ctx, session+5*time.Second, []string{"pause", c.container("weir")}, []string{"unpause", c.container("weir")})
-	}},
-	{name: "out-of-memory", run: (*chaos).outOfMemory},
-	{name: "away-from-both", run: func(c *chaos, ctx context.Context) error { return c.away(ctx, "weir") }},
-	{name: "away-from-clickhouse", run: func(c *chaos, ctx context.Context) error { return c.away(ctx, "clickhouse") }},
-	{name: "away-from-kafka", run: func(c *chaos, ctx context.Context) error { return c.away(ctx, "kafka") }},
-	{name: "clickhouse-killed", run: func(c *chaos, ctx context.Context) error { return c.killProcess(ctx, "clickhouse") }},
-	{name: "volume-full", run: (*chaos).fillVolume},
-	{name: "replaced", run: func(c *chaos, ctx context.Context) error {
-		_, err := c.compose(ctx, "up", "--detach", "--no-build", "--wait", "--no-deps", "--force-recreate", "weir")
-		return err
-	}},
-	{name: "scaled", run: (*chaos).scale},
-}
-
 type chaos struct {
 	*check
-	kinds    []strike
-	services []string                            // the services that the strikes need
-	settled  func(*chaos, context.Context) error // waits until the next strike may begin; nil: it may at once
-	random   *rand.Rand
-	truth    truth
-	events   int64
-	counted  []time.Duration // by cycle, how long after its end every click was counted
-	disk     string          // where ClickHouse's volume is on this machine; "" if it cannot be made small
+	random  *rand.Rand
+	truth   truth
+	events  int64
+	counted []time.Duration // by cycle, how long after its end every click was counted
 }
 
 // cycles runs n cycles. Each kind of strike comes once, in random order, before any comes
@@ -74,19 +49,11 @@ func (c *chaos) cycles(ctx context.Context, n int, seed uint64) (err error) {
 	if _, err := c.compose(ctx, "build", "weir"); err != nil {
 		return err
 	}
-	if err := c.publish(ctx, c.services...); err != nil {
+	services := append([]string{"clickhouse", "weir"}, nodes...)
+	if err := c.publish(ctx, services...); err != nil {
 		return err
 	}
-	if c.dockerd != nil { // ours, so its volumes are directories here
-		if err := c.smallDisk(ctx); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, unix.Unmount(c.disk, unix.MNT_DETACH)) }()
-	} else {
-		c.kinds = slices.DeleteFunc(slices.Clone(c.kinds), func(s strike) bool { return s.name == "volume-full" })
-		say("no volume is filled: this machine's own docker keeps it")
-	}
-	if _, err := c.compose(ctx, append([]string{"up", "--detach", "--no-build", "--wait"}, c.services...)...); err != nil {
+	if _, err := c.compose(ctx, append([]string{"up", "--detach", "--no-build", "--wait"}, services...)...); err != nil {
 		return err
 	}
 	say("%d cycles of seed %d", n, seed)
@@ -94,10 +61,10 @@ func (c *chaos) cycles(ctx context.Context, n int, seed uint64) (err error) {
 	var order []int
 	for i := range n {
 		if len(order) == 0 {
-			order = c.random.Perm(len(c.kinds))
+			order = c.random.Perm(len(strikes))
 		}
-		if err := c.cycle(ctx, i, c.kinds[order[0]]); err != nil {
-			return fmt.Errorf("cycle %d of seed %d, %s: %w", i+1, seed, c.kinds[order[0]].name, err)
+		if err := c.cycle(ctx, i, strikes[order[0]]); err != nil {
+			return fmt.Errorf("cycle %d of seed %d, %s: %w", i+1, seed, strikes[order[0]].name, err)
 		}
 		order = order[1:]
 	}
@@ -109,10 +76,8 @@ func (c *chaos) cycles(ctx context.Context, n int, seed uint64) (err error) {
 
 // cycle runs traffic with a strike in the middle, then compares the counts.
 func (c *chaos) cycle(ctx context.Context, i int, s strike) error {
-	if c.settled != nil {
-		if err := c.settled(c, ctx); err != nil {
-			return err
-		}
+	if err := c.whole(ctx); err != nil {
+		return err
 	}
 	began := time.Now()
 	traffic := make(chan error, 1)
@@ -277,87 +242,6 @@ func (c *chaos) killProcess(ctx context.Context, service string) error {
 	})
 }
 
-// outOfMemory limits the memory of weir's container to a little more than it uses, and
-// has a Redis client fill the rest, so that the kernel kills the process.
-func (c *chaos) outOfMemory(ctx context.Context) error {
-	name := c.container("weir")
-	before, err := c.inspect(ctx, "weir", "{{.State.StartedAt}} {{.HostConfig.Memory}}")
-	if err != nil {
-		return err
-	}
-	started, limit, _ := strings.Cut(before, " ")
-	lifted := func() error { return c.run(ctx, "docker", "update", "--memory", limit, "--memory-swap", limit, name) }
-	tight := false
-	// docker refuses a limit below the memory in use. weir's own bound for the client's keys
-	// must not come first, so the steps are small.
-	for mib := 16; mib <= 1024 && !tight; mib += 8 {
-		size := strconv.Itoa(mib) + "m"
-		tight = c.run(ctx, "docker", "update", "--memory", size, "--memory-swap", size, name) == nil
-	}
-	if !tight {
-		return errors.New("no limit was accepted")
-	}
-	lives := func() bool {
-		now, err := c.inspect(ctx, "weir", "{{.State.StartedAt}} {{.State.Running}}")
-		return err == nil && now == started+" true"
-	}
-	for i := 0; lives(); i++ {
-		if i == 100 {
-			return errors.Join(errors.New("weir does not run out of memory"), lifted())
-		}
-		// weir may be killed in the middle, so the result of redis-cli does not matter.
-		_ = c.run(ctx, "redis-cli", "-h", "127.0.0.1", "-a", c.env["REDIS_PASSWORD"], "--no-auth-warning", "SETRANGE", "fill"+strconv.Itoa(i), "16777215", "x")
-	}
-	// The engine of the containers looks for dead ones every few seconds.
-	restarted := func() error {
-		now, err := c.inspect(ctx, "weir", "{{.State.StartedAt}}")
-		if err == nil && now == started {
-			err = errors.New("its container is not started again")
-		}
-		return err
-	}
-	if err := errors.Join(c.wait(ctx, "weir killed and started again", restarted), lifted()); err != nil {
-		return err
-	}
-	return c.wait(ctx, "weir healthy", func() error { return c.healthy(ctx, "weir") })
-}
-
-// smallDisk mounts a small file system at ClickHouse's volume while the volume is empty.
-func (c *chaos) smallDisk(ctx context.Context) (err error) {
-	if _, err := c.compose(ctx, "create", "--no-build", "clickhouse"); err != nil {
-		return err
-	}
-	if c.disk, err = c.output(ctx, "docker", "volume", "inspect", "--format", "{{.Mountpoint}}", c.project+"_clickhouse-data"); err != nil {
-		return err
-	}
-	owner, err := os.Stat(c.disk)
-	if err != nil {
-		return err
-	}
-	user := owner.Sys().(*syscall.Stat_t).Uid
-	return unix.Mount("tmpfs", c.disk, "tmpfs", 0, fmt.Sprintf("size=256m,mode=755,uid=%d", user))
-}
-
-// fillVolume fills ClickHouse's volume for some seconds.
-func (c *chaos) fillVolume(ctx context.Context) error {
-	file, err := os.Create(filepath.Join(c.disk, "filler"))
-	if err != nil {
-		return err
-	}
-	block := make([]byte, 1<<20)
-	for err == nil {
-		_, err = file.Write(block)
-	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		return errors.Join(err, file.Close(), os.Remove(file.Name()))
-	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(time.Duration(3+c.random.IntN(10)) * time.Second):
-	}
-	return errors.Join(file.Close(), os.Remove(file.Name()))
-}
-
 // between runs a docker command, waits, and runs the command that undoes it.
 func (c *chaos) between(ctx context.Context, long time.Duration, do, undo []string) error {
 	// On a busy machine the kernel does not freeze a container at the first try.
@@ -369,26 +253,4 @@ func (c *chaos) between(ctx context.Context, long time.Duration, do, undo []stri
 	case <-time.After(long):
 	}
 	return c.run(context.WithoutCancel(ctx), "docker", undo...)
-}
-
-// away disconnects a service from the network: for some seconds, for longer than the
-// session, or, one time in four, for one to two minutes.
-func (c *chaos) away(ctx context.Context, service string) error {
-	network, name := c.network(), c.container(service)
-	long := time.Duration(3+c.random.IntN(22)) * time.Second
-	if c.random.IntN(4) == 0 {
-		long = time.Duration(60+c.random.IntN(60)) * time.Second
-	}
-	fmt.Printf("     %s is off the network for %v\n", service, long)
-	return c.between(ctx, long, []string{"network", "disconnect", network, name}, []string{"network", "connect", "--alias", service, network, name})
-}
-
-// scale runs one weir, then three, then two.
-func (c *chaos) scale(ctx context.Context) error {
-	for _, n := range []string{"3", "2", "1"} {
-		if _, err := c.compose(ctx, "up", "--detach", "--no-build", "--wait", "--no-deps", "--no-recreate", "--scale", "weir="+n, "weir"); err != nil {
-			return err
-		}
-	}
-	return nil
 }

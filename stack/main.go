@@ -3,8 +3,7 @@
 // behind when it is removed.
 //
 //	make stack
-//	make chaos-stack CYCLES=20     # faults in these containers; see chaos.go
-//	make chaos-brokers CYCLES=20   # three brokers instead of one, and faults in these; see brokers.go
+//	make chaos-brokers CYCLES=20   # three brokers instead of one, and faults in these; see chaos.go
 //
 // It needs a machine with docker, or a bare Debian as root, where it installs and starts
 // a container engine for this run. The images of Kafka, ClickHouse and Go are stand-ins,
@@ -30,9 +29,8 @@ import (
 )
 
 var (
-	cycles = flag.Int("cycles", 0, "instead of the tests, cause this many faults, and compare the counts after each")
+	cycles = flag.Int("cycles", 0, "instead of the tests, start three brokers, cause this many faults in them, and compare the counts after each")
 	seed   = flag.Uint64("seed", 0, "seed of the order of faults; 0: a new one")
-	three  = flag.Bool("brokers", false, "with -cycles: start three brokers, and cause faults in these")
 )
 
 var (
@@ -80,7 +78,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	s := &stack{engine: e, project: "weir-stack", files: []string{"stack/override.yml"}, kafka: []string{"127.0.0.1:9092"}}
-	if *three {
+	if *cycles > 0 {
 		s.project, s.files, s.kafka = "weir-brokers", append(s.files, "stack/brokers.yml"), append(s.kafka, "127.0.0.1:9093", "127.0.0.1:9094")
 	}
 	// The stack is removed even after a ctrl-C.
@@ -105,11 +103,7 @@ func run(ctx context.Context) (err error) {
 		if *seed == 0 {
 			*seed = rand.Uint64N(1_000_000) + 1
 		}
-		h := &chaos{check: c, kinds: strikes, services: []string{"kafka", "clickhouse", "weir"}}
-		if *three {
-			h.kinds, h.services, h.settled = brokerStrikes, append(h.services, nodes[1:]...), (*chaos).whole
-		}
-		err = h.cycles(ctx, *cycles, *seed)
+		err = (&chaos{check: c}).cycles(ctx, *cycles, *seed)
 	} else {
 		err = c.all(ctx)
 	}
