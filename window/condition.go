@@ -3,9 +3,7 @@ package window
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
-	"strings"
 
 	"weir/event"
 )
@@ -14,28 +12,35 @@ import (
 // here, or those that meet Any of, All of, or Not some conditions. A condition has
 // a field with at least one test, or exactly one of Any, All and Not.
 type Condition struct {
-	Path string // the field
+	Path string `json:"field,omitempty"`
 
 	// The value's text is one of these, or none: the contents of a string, the text of a
 	// number as it stands, true or false. NotIn is the opposite of In, so an event without the
 	// field passes it.
-	In, NotIn []string
+	In    []string `json:"in,omitempty"`
+	NotIn []string `json:"not_in,omitempty"`
 	// The value's text begins or ends with one of these, byte by byte.
-	Prefix, Suffix []string
+	Prefix []string `json:"prefix,omitempty"`
+	Suffix []string `json:"suffix,omitempty"`
 
 	// Constants as Operand writes them; empty: no test. A number is compared with
 	// numbers only, by event.Value.Compare; a text with strings only, byte by byte; true
 	// and false with bools only. IsNot is the opposite of Is, so an event without the field
-	// passes it; it passes none of the others.
-	Is, IsNot                     string
-	Below, AtMost, Above, AtLeast string // not true or false
+	// passes it; it passes none of the others. The last four are not true or false.
+	Is      string `json:"is,omitempty"`
+	IsNot   string `json:"is_not,omitempty"`
+	Below   string `json:"below,omitempty"`
+	AtMost  string `json:"at_most,omitempty"`
+	Above   string `json:"above,omitempty"`
+	AtLeast string `json:"at_least,omitempty"`
 
 	// Exists is "true" if the value must be there and not be null, "false" for the
 	// opposite; empty: no test.
-	Exists string
+	Exists string `json:"exists,omitempty"`
 
-	Any, All []Condition
-	Not      *Condition
+	Any []Condition `json:"any,omitempty"`
+	All []Condition `json:"all,omitempty"`
+	Not *Condition  `json:"not,omitempty"`
 }
 
 // Operand returns a text as a constant of a Condition. Numbers, true and false stand for
@@ -285,91 +290,4 @@ func oneOf(v *event.Value, in []string) bool {
 		}
 	}
 	return false
-}
-
-// onlyIn reports whether a condition has no test but In, as all had in earlier versions.
-func (c *Condition) onlyIn() bool {
-	for _, t := range c.tests() {
-		if t.op != in && t.given() {
-			return false
-		}
-	}
-	return c.Path != ""
-}
-
-// text writes a condition as a configuration has it. Equal conditions have equal texts,
-// and others have others.
-func (c *Condition) text() string {
-	var parts []string
-	if c.Path != "" {
-		parts = append(parts, fieldText(c.Path))
-	}
-	for _, t := range c.tests() {
-		switch {
-		case t.texts != nil:
-			parts = append(parts, t.key+": "+listText(t.texts, strconv.Quote))
-		case t.operand != "":
-			parts = append(parts, t.key+": "+t.operand)
-		}
-	}
-	if c.Any != nil {
-		parts = append(parts, "any: "+conditionsText(c.Any))
-	}
-	if c.All != nil {
-		parts = append(parts, "all: "+conditionsText(c.All))
-	}
-	if c.Not != nil {
-		parts = append(parts, "not: "+c.Not.text())
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
-}
-
-func conditionsText(conditions []Condition) string {
-	return listText(conditions, func(c Condition) string { return c.text() })
-}
-
-func listText[T any](list []T, text func(T) string) string {
-	var texts []string
-	for _, x := range list {
-		texts = append(texts, text(x))
-	}
-	return "[" + strings.Join(texts, ", ") + "]"
-}
-
-// plainPath matches the paths that need no quotes in a text.
-var plainPath = regexp.MustCompile(`^[\w.-]+(\[[0-9]+\][\w.-]*)*$`)
-
-func pathText(path string) string {
-	if plainPath.MatchString(path) {
-		return path
-	}
-	return strconv.Quote(path)
-}
-
-// fieldText writes a field of a Spec as the keys of a configuration.
-func fieldText(field string) string {
-	if strings.HasPrefix(field, "[") {
-		return "field: " + fieldWords(field)
-	}
-	return "field: " + pathText(field)
-}
-
-// fieldWords writes a field of a Spec as the value of the key field. A path alone stays as it
-// is.
-func fieldWords(field string) string {
-	f, err := event.ParseField(field)
-	if err != nil {
-		return field
-	}
-	if !strings.HasPrefix(field, "[") {
-		return event.PathText(field)
-	}
-	text := pathText(f.Paths[0])
-	if len(f.Paths) > 1 {
-		text = listText(f.Paths, pathText)
-	}
-	if f.Apply != nil {
-		text += ", apply: " + listText(f.Apply, event.Function.String)
-	}
-	return text
 }

@@ -2,7 +2,6 @@ package window
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"weir/event"
@@ -40,33 +39,6 @@ func TestExactDedupe(t *testing.T) {
 	// Each event comes again in the next chunk, and again.
 	if o := outcomes(exact, chunk); o[Counted] != chunk || o[Duplicate] != n-chunk {
 		t.Errorf("exact: %d are counted and %d are repeats, want %d and %d", o[Counted], o[Duplicate], chunk, n-chunk)
-	}
-}
-
-// TestExactMemory compares the memory of ids with a map, over chunks.
-func TestExactMemory(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 1))
-	m := new(exactMemory)
-	for _, n := range []int{0, 1, 47, 48, 49, 5000, 3} {
-		m.Reset()
-		want := map[id]bool{}
-		for range n {
-			// Few different first halves, so that many ids meet in a slot.
-			i := id{r.Uint64N(64), 1 + r.Uint64N(100)}
-			if m.Has(i) != want[i] || m.TestAndAdd(i) != want[i] {
-				t.Fatalf("%d ids: %v is there: %t", len(want), i, !want[i])
-			}
-			want[i] = true
-		}
-		if m.n != len(want) || m.Bytes() < 16*len(want) {
-			t.Fatalf("%d ids and %d bytes, want %d", m.n, m.Bytes(), len(want))
-		}
-	}
-	for range 1 << 14 {
-		m.TestAndAdd(exactID(fmt.Append(nil, r.Uint64())))
-	}
-	if m.n <= 1<<14 || m.Bytes() != 32<<14 {
-		t.Errorf("%d ids take %d bytes", m.n, m.Bytes())
 	}
 }
 

@@ -2,11 +2,8 @@ package window
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"testing"
-
-	"weir/event"
 )
 
 // TestDefault: of every kind that has a default, events without the field make the state that
@@ -47,48 +44,6 @@ func TestDefault(t *testing.T) {
 		}
 		if _, _, dead := take(t, plain, events...); len(dead) != 3 {
 			t.Errorf("%s: without a default %d dead letters, want 3", k, len(dead))
-		}
-	}
-}
-
-// TestDefaultBesides: a default is that of its measure, and of no other that reads the field.
-func TestDefaultBesides(t *testing.T) {
-	where := []Condition{{Path: "x", Exists: "true"}}
-	op := newOperator(t, salesSpec(
-		Measure{Name: "a", Kind: Min, Path: "x", Default: "-1", HasDefault: true},
-		Measure{Name: "b", Kind: Min, Path: "x", Optional: true},
-		Measure{Name: "c", Kind: Min, Path: "x", Default: "-3", HasDefault: true},
-		Measure{Name: "d", Kind: Min, Path: "x", Default: "-4", HasDefault: true, Where: where},
-		Measure{Name: "e", Kind: Last, Path: "[y][x] lower", Default: "NONE", HasDefault: true},
-	))
-	d := op.decoder
-	for _, x := range []struct {
-		event string
-		takes []bool
-		min   [4]float64
-		last  string
-	}{
-		{`{"ts":60}`, []bool{true, false, true, false, true}, [4]float64{-1, 0, -3, 0}, "NONE"},
-		{`{"ts":60,"x":5}`, []bool{true, true, true, true, true}, [4]float64{5, 5, 5, 5}, "5"},
-		{`{"ts":60,"x":null,"y":"Q"}`, []bool{true, false, true, false, true}, [4]float64{-1, 0, -3, 0}, "q"},
-	} {
-		if outcome, reason := d.decode(&event.Record{Value: []byte(x.event), Time: 60_000}); outcome != Counted {
-			t.Fatalf("%s: %s, %s", x.event, outcome, reason)
-		}
-		var takes []bool
-		for i := range d.feeds {
-			takes = append(takes, d.feeds[i].takes)
-		}
-		if !slices.Equal(takes, x.takes) {
-			t.Errorf("%s: the measures take %v, want %v", x.event, takes, x.takes)
-		}
-		for i, want := range x.min {
-			if got := d.feeds[i].intake.(*extremeIntake); takes[i] && unrank(^got.ranks[0]) != want {
-				t.Errorf("%s: measure %d takes %v, want %v", x.event, i, unrank(^got.ranks[0]), want)
-			}
-		}
-		if got := d.feeds[4].intake.(*orderedIntake).of(0); string(got) != x.last {
-			t.Errorf("%s: the last value is %s, want %s", x.event, got, x.last)
 		}
 	}
 }

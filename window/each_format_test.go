@@ -256,32 +256,3 @@ func TestEachInFormatsPurity(t *testing.T) {
 		pure(t, r, looseClicks(seed/2, f), logs, end, fmt.Sprintf("%s, seed %d", f, seed))
 	}
 }
-
-// TestEachInFormatsDoesNotAllocate: an event of an array costs no allocation in any format.
-func TestEachInFormatsDoesNotAllocate(t *testing.T) {
-	const now = event.Time(1_763_600_000_000)
-	doc := fmt.Sprintf(`{"id":"a","ts":%d,"user":7,"page":"/","action":"view","lon":1.5,"lat":2,"geo":{"country":"DE"}}`, now)
-	value := []byte(`{"batch":{"events":[` + strings.Repeat(doc+",", 99) + doc + `]},"sentAt":5}`)
-	for _, f := range []event.Format{event.Avro, event.Protobuf} {
-		s := looseClicks(0, f)
-		s.Measures = slices.DeleteFunc(s.Measures, func(m Measure) bool { return m.Kind == Geo })
-		op := newOperator(t, s)
-		op.Start(Plan{})
-		next := int64(0)
-		b := event.Batch{Records: translate(t, f, []event.Record{{Time: now, Value: value}})}
-		if n := testing.AllocsPerRun(50, func() {
-			b.First, b.Next, b.Records[0].Offset = next, next+1, next
-			if next = (next + 1) % (s.Chunk - 1); next == 0 {
-				op.Start(Plan{})
-			}
-			if err := op.Observe(&b); err != nil {
-				t.Fatal(err)
-			}
-		}); n > 1 { // the last record of the run may begin again
-			t.Errorf("%s: %v allocations per record of 100 events, want none", f, n)
-		}
-		if c := op.Take(); c.Events.By[Counted] == 0 || c.Events.By[Malformed] != 0 {
-			t.Errorf("%s: %v", f, c.Events)
-		}
-	}
-}

@@ -283,33 +283,6 @@ func testEachJudge(t *testing.T, seed uint64) {
 	}
 }
 
-// TestEachMany: a record of 100,000 events, and one of more than may be.
-func TestEachMany(t *testing.T) {
-	s := eachClicks(0)
-	s.Each = event.Whole
-	const now = event.Time(1_763_600_000_000)
-	doc := fmt.Sprintf(`{"id":"a","ts":%d,"user":7,"page":"/","action":"view"},`, now)
-	array := func(n int) []byte { return []byte("[" + strings.Repeat(doc, n-1) + doc[:len(doc)-1] + "]") }
-	op := newOperator(t, s)
-	op.Start(Plan{})
-	observe(t, op, event.Batch{Next: 2, Records: []event.Record{{Time: now, Value: array(100_000)}, {Offset: 1, Time: now, Value: array(event.MaxEvents + 1)}}})
-	c := op.Take()
-	c.Table.Seal()
-	hits := uint64(0)
-	for row := range c.Table.Rows {
-		for _, n := range row.Hits {
-			hits += n
-		}
-	}
-	l := c.Lines[0]
-	if hits != 100_000 || l.Hits() != hits || l.Events.All != 100_001 || l.Outcomes[Counted] != 1 || l.Outcomes[Malformed] != 1 || !l.Even() {
-		t.Errorf("%d hits, %v", hits, l)
-	}
-	if len(c.Dead) != 1 || !strings.Contains(c.Dead[0].Reason, "more than 262143 events") || len(c.Dead[0].Payload) != maxPayload {
-		t.Errorf("dead letters %.300v", c.Dead)
-	}
-}
-
 // TestEachDoesNotAllocate: an event of an array costs no allocation.
 func TestEachDoesNotAllocate(t *testing.T) {
 	s := eachClicks(0)
@@ -356,16 +329,6 @@ func TestEachSpec(t *testing.T) {
 	}
 	if MaxEachChunk*event.MaxEvents >= 1<<31 {
 		t.Error("a chunk may have more events than its counts hold")
-	}
-	plain, each, other := clicks(), clicks(), clicks()
-	each.Each, other.Each = event.Whole, "a.b"
-	for _, c := range []struct {
-		was, is *Spec
-		want    Change
-	}{{plain, each, Change{"each", "nothing", "$"}}, {each, other, Change{"each", "$", "a.b"}}, {other, plain, Change{"each", "a.b", "nothing"}}} {
-		if all, ok := Difference(c.was.Meaning(), c.is.Meaning()); !ok || !slices.Equal(all, []Change{c.want}) {
-			t.Errorf("%v, want %v", all, c.want)
-		}
 	}
 	if e := (&Line{Events: Events{All: 2, By: [Gap]uint64{1, 1}}, Outcomes: [Outcomes]uint64{Counted: 1}}); !e.Even() || e.Hits() != 1 {
 		t.Error("a line that adds up")

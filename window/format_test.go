@@ -1,12 +1,10 @@
 package window
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"weir/event"
@@ -170,9 +168,6 @@ func TestKeySchemas(t *testing.T) {
 	if bad.Keyed, bad.Schema = true, "0123"; bad.Validate() == nil {
 		t.Error("keys name schemas where values do not")
 	}
-	if all, ok := Difference(avroSpec().Meaning(), s.Meaning()); !ok || !strings.Contains(sentence(all), "key_format was nothing, is avro") {
-		t.Errorf("%s, %v", sentence(all), ok)
-	}
 }
 
 // TestLostSchemas: records of a schema that is lost are malformed, and no schema is asked for;
@@ -195,82 +190,9 @@ func TestLostSchemas(t *testing.T) {
 		t.Errorf("%v, %+v", c.Outcomes, c.Dead)
 	}
 
-	// The list has no part in the meaning. Earlier versions of weir wrote it there.
+	// The list has no part in the meaning.
 	if s.Meaning() != avroSpec().Meaning() {
 		t.Errorf("the meaning is %s", s.Meaning())
-	}
-	format, rest, _ := strings.Cut(s.Meaning(), "\n")
-	earlier := format + "\nlost_schemas \"01000000-0000-0000-0000-000000000000\" \"2\"\n" + rest
-	other := avroSpec()
-	other.Skew++
-	if !SameMeaning(earlier, s.Meaning()) || SameMeaning(earlier, other.Meaning()) {
-		t.Error("the list of an earlier version decides whether the meaning is the same")
-	}
-	if all, ok := Difference(earlier, other.Meaning()); !ok || len(all) != 1 || all[0].Key != "skew" {
-		t.Errorf("%s, %v", sentence(all), ok)
-	}
-}
-
-// TestColumnsHaveAMeaning: where the columns that a job reads are is part of its meaning; what
-// the others are called is not.
-func TestColumnsHaveAMeaning(t *testing.T) {
-	of := func(columns ...string) *Spec {
-		s := pageSpec()
-		s.Format, s.Columns = event.TSV, columns
-		return s
-	}
-	base := of("ts", "page", "x", "user_id")
-	for _, c := range []struct {
-		is   *Spec
-		want string
-	}{
-		{of("ts", "page", "y", "user_id", "more"), ""},
-		{of("ts", "x", "page", "user_id"), "columns was [ts at 1, page at 2, user_id at 4], is [ts at 1, page at 3, user_id at 4]"},
-	} {
-		if err := c.is.Validate(); err != nil {
-			t.Error(err)
-		}
-		all, ok := Difference(base.Meaning(), c.is.Meaning())
-		if !ok || sentence(all) != c.want || (base.Meaning() == c.is.Meaning()) != (c.want == "") {
-			t.Errorf("%s, %v; want %s", sentence(all), ok, c.want)
-		}
-	}
-	if all, ok := Difference(pageSpec().Meaning(), base.Meaning()); !ok || sentence(all) != "format was json, is tsv; columns was nothing, is [ts at 1, page at 2, user_id at 4]" {
-		t.Errorf("%s, %v", sentence(all), ok)
-	}
-	bad := pageSpec()
-	bad.Columns = []string{"ts"}
-	if bad.Validate() == nil {
-		t.Error("JSON has columns")
-	}
-}
-
-// TestFormatHasAMeaning: the format and the schema of a job are part of its meaning, and JSON
-// is what it was before there were others.
-func TestFormatHasAMeaning(t *testing.T) {
-	plain, avro, file := pageSpec(), avroSpec(), avroSpec()
-	file.Schema = "0123"
-	glue := avroSpec()
-	glue.Glue = true
-	prefixed := pageSpec()
-	prefixed.Format = event.JSONSchema
-	if bytes.Contains([]byte(plain.Meaning()), []byte("format")) {
-		t.Errorf("%s", plain.Meaning())
-	}
-	for _, c := range []struct {
-		was, is *Spec
-		want    string
-	}{
-		{plain, avro, "format was json, is avro with a registry"},
-		{avro, file, "format was avro with a registry, is avro with the schema 0123"},
-		{plain, prefixed, "format was json, is json-schema"},
-		{avro, glue, "framing was nothing, is glue"},
-		{file, plain, "format was avro with the schema 0123, is json"},
-	} {
-		all, ok := Difference(c.was.Meaning(), c.is.Meaning())
-		if !ok || len(all) != 1 || all[0].String() != c.want {
-			t.Errorf("%v, %v; want %s", all, ok, c.want)
-		}
 	}
 }
 

@@ -55,15 +55,6 @@ var kinds = []Kind{HLL, Set, Bitmap, Bloom, Min, Max, First, Last, Sum, Avg, Qua
 // Kinds returns all kinds, in the order of their documentation.
 func Kinds() []Kind { return slices.Clone(kinds) }
 
-// ParseKind returns the inverse of Kind.String.
-func ParseKind(s string) (Kind, bool) {
-	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.String() == s })
-	if i < 0 {
-		return nil, false
-	}
-	return kinds[i], true
-}
-
 // merged is embedded in the kinds whose values merge across windows and groups.
 type merged struct{}
 

@@ -1,123 +1,158 @@
 package window
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
-	"strconv"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
 	"weir/event"
 )
 
-// Meaning returns everything but the measures as a text: equal specs have equal
-// texts. The sink keeps it. A job whose text differs from the one in the sink, by SameMeaning,
-// needs a higher version. LostSchemas are not in it: what they decide had no outcome before.
+// Meaning returns everything but the measures as JSON: equal specs have equal texts. The
+// sink keeps it. A job whose text differs from the one in the sink needs a higher version.
+// LostSchemas are not in it: what they decide had no outcome before.
 func (s *Spec) Meaning() string {
-	var b strings.Builder
-	f := func(key string, values ...string) {
-		b.WriteString(key)
-		for _, v := range values {
-			b.WriteByte(' ')
-			b.WriteString(strconv.Quote(v))
-		}
-		b.WriteByte('\n')
-	}
-	n := func(v int64) string { return strconv.FormatInt(v, 10) }
-	if s.Format != event.JSON { // earlier versions had no other
-		f("format", s.Format.String(), s.Schema)
+	m := struct {
+		Format   string         `json:"format"`
+		Schema   string         `json:"schema,omitempty"`
+		Framing  string         `json:"framing,omitempty"`
+		Keys     string         `json:"key_format,omitempty"`
+		Each     string         `json:"each,omitempty"`
+		Columns  map[string]int `json:"columns,omitempty"` // from 1; those that are not read may change
+		Time     any            `json:"time"`
+		Window   string         `json:"window"`
+		Lateness string         `json:"lateness"`
+		Skew     string         `json:"skew"`
+		Chunk    int64          `json:"chunk"`
+		Groups   int            `json:"max_groups"`
+		By       []Column       `json:"by,omitempty"`
+		Where    []Condition    `json:"where,omitempty"`
+		Dedupe   *Dedupe        `json:"dedupe,omitempty"`
+		Throttle *Throttle      `json:"throttle,omitempty"`
+		HashKey  string         `json:"hash_key_file,omitempty"`
+	}{
+		Format: s.Format.String(), Schema: s.Schema, Each: s.Each,
+		Time:   map[string]string{"field": s.TimeField, "unit": s.TimeUnit.String()},
+		Window: span(s.Window), Lateness: span(s.Lateness), Skew: span(s.Skew), Chunk: s.Chunk, Groups: s.MaxGroups,
+		By: s.By, Where: s.Where, Dedupe: s.Dedupe, Throttle: s.Throttle,
 	}
 	if s.Glue {
-		f("framing", "glue")
+		m.Framing = "glue"
 	}
 	if s.Keyed {
-		f("key_format", s.Format.String())
+		m.Keys = m.Format
 	}
-	if s.Each != "" {
-		f("each", s.Each)
-	}
-	names, at := s.columns() // those that are not read may change
+	names, at := s.columns()
 	for i, name := range names {
-		f("column", name, n(int64(at[i])))
-	}
-	f("time", s.TimeField, s.TimeUnit.String())
-	f("window", n(int64(s.Window)))
-	f("lateness", n(int64(s.Lateness)))
-	f("skew", n(int64(s.Skew)))
-	f("chunk", n(s.Chunk))
-	f("max_groups", n(int64(s.MaxGroups)))
-	for _, c := range s.By {
-		f("by", c.Name, c.Path, c.Default, lenience(c.HasDefault, c.Path == ""), c.Lon, c.Lat, n(int64(c.Precision)))
-	}
-	for _, c := range s.Where {
-		if c.onlyIn() {
-			f("where", append([]string{c.Path}, c.In...)...)
-		} else {
-			f("condition", c.text())
+		if m.Columns == nil {
+			m.Columns = make(map[string]int)
 		}
-	}
-	if d := s.Dedupe; d != nil {
-		how := exact
-		if !d.Exact {
-			how = strconv.FormatFloat(d.Error, 'g', -1, 64)
-		}
-		f("dedupe", d.Path, how)
-	}
-	if t := s.Throttle; t != nil {
-		form := "window"
-		if t.Funnel {
-			form = "funnel"
-		}
-		f("throttle", t.Path, form, n(int64(t.Limit)), n(int64(t.Per)), n(int64(t.Burst)))
+		m.Columns[name] = at[i] + 1
 	}
 	if s.HashKey != nil {
 		// The key is secret. It is random, so its digest does not reveal it.
-		f("hash_key", n(int64(keyCheck(s.HashKey))))
+		m.HashKey = fmt.Sprintf("a key with the digest %016x", keyCheck(s.HashKey))
 	}
-	return b.String()
+	return text(m)
 }
 
-// lostKey begins the line of LostSchemas in texts of earlier versions of weir.
-const lostKey = "lost_schemas"
-
-// SameMeaning reports whether two texts of Spec.Meaning say the same.
-func SameMeaning(was, is string) bool {
-	var b strings.Builder
-	for line := range strings.Lines(was) {
-		if !strings.HasPrefix(line, lostKey+" ") {
-			b.WriteString(line)
-		}
-	}
-	return b.String() == is
-}
-
-// exact stands in the place of the error of a Dedupe that makes none.
-const exact = "exact"
-
-// Meaning returns one measure as a text. A job may get further measures (windows
-// from before have nothing in them), but a measure may not change.
+// Meaning returns one measure as JSON. A job may get further measures (windows from
+// before have nothing in them), but a measure may not change.
 func (m *Measure) Meaning() string {
-	text := fmt.Sprintf("%s %q optional=%s capacity=%d error=%g lon=%q lat=%q", m.Kind, m.Path, lenience(m.Optional, m.Kind.ByMember()), m.Capacity, m.Error, m.Lon, m.Lat)
-	if m.Kind.Additive() { // the other kinds have the text that they had before there was a scale
-		text += fmt.Sprintf(" scale=%d", m.Scale)
+	t := struct {
+		Kind   string `json:"kind"`
+		Field  string `json:"field,omitempty"`
+		Member string `json:"member,omitempty"`
+		*Measure
+		Listed int `json:"listed,omitempty"` // keys that a list holds
+	}{Kind: m.Kind.String(), Field: m.Path, Measure: m}
+	if m.Kind.ByMember() {
+		t.Field, t.Member = "", m.Path
 	}
 	if m.K != 0 {
-		text += fmt.Sprintf(" k=%d listed=%d", m.K, m.Listed())
+		t.Listed = m.Listed()
 	}
-	if m.HasDefault { // earlier versions had none
-		text += " default=" + strconv.Quote(m.Default)
-	}
-	if len(m.Where) > 0 { // earlier versions had none
-		text += " where=" + strconv.Quote(conditionsText(m.Where))
-	}
-	return text
+	return text(t)
 }
 
-// lenience says whether an event may lack the field. For a position it says
-// "position" instead of "true". Earlier versions of weir wrote "true" there, and
-// called an event without a position malformed all the same; one version of a job
-// must not do both.
-func lenience(optional, position bool) string {
-	if optional && position {
-		return "position"
+// text writes a value as JSON. The values of a Spec can all be written.
+func text(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // people read it
+	if err := e.Encode(v); err != nil {
+		panic(err)
 	}
-	return strconv.FormatBool(optional)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// span writes a duration in the largest unit that divides it: 1m, 90s, 1d.
+func span(n event.Time) string {
+	unit, name := event.Time(1), "ms"
+	for _, u := range []struct {
+		size event.Time
+		name string
+	}{{1000, "s"}, {60_000, "m"}, {3_600_000, "h"}, {86_400_000, "d"}} {
+		if n%u.size == 0 && (n != 0 || u.name == "s") {
+			unit, name = u.size, u.name
+		}
+	}
+	return fmt.Sprint(int64(n/unit)) + name
+}
+
+// A Change is one key of a job that means something else than before. Was and Is are JSON;
+// "nothing" is a key that is not there.
+type Change struct{ Key, Was, Is string }
+
+func (c Change) String() string { return c.Key + " was " + c.Was + ", is " + c.Is }
+
+// Difference compares two texts of Spec.Meaning, or of Measure.Meaning, and returns the keys
+// that differ, in order.
+func Difference(was, is string) []Change { return differ(nil, "", parsed(was), parsed(is)) }
+
+// parsed reads JSON. What is none stands for itself.
+func parsed(meaning string) any {
+	var v any
+	if json.Unmarshal([]byte(meaning), &v) != nil {
+		return meaning
+	}
+	return v
+}
+
+// differ appends the differences of two values to all.
+func differ(all []Change, key string, was, is any) []Change {
+	if reflect.DeepEqual(was, is) {
+		return all
+	}
+	before, wasMap := was.(map[string]any)
+	after, isMap := is.(map[string]any)
+	if wasMap && isMap {
+		keys := maps.Clone(before)
+		maps.Copy(keys, after)
+		for _, k := range slices.Sorted(maps.Keys(keys)) {
+			all = differ(all, strings.TrimPrefix(key+"."+k, "."), before[k], after[k])
+		}
+		return all
+	}
+	old, wasList := was.([]any)
+	list, isList := is.([]any)
+	if wasList && isList && len(old) == len(list) {
+		for i := range list {
+			all = differ(all, fmt.Sprintf("%s[%d]", key, i), old[i], list[i])
+		}
+		return all
+	}
+	return append(all, Change{cmp.Or(key, "meaning"), shown(was), shown(is)})
+}
+
+func shown(v any) string {
+	if v == nil {
+		return "nothing"
+	}
+	return text(v)
 }

@@ -93,16 +93,3 @@ func TestOrderedNumber(t *testing.T) {
 		}
 	}
 }
-
-// TestOrderedRoom: values that follow one another in a row leave no more behind than
-// the row holds.
-func TestOrderedRoom(t *testing.T) {
-	c := new(orderedColumn)
-	c.grow(1)
-	for n := range uint64(100_000) {
-		c.put(0, Mark{Time: n + 1}, make([]byte, n%1025))
-	}
-	if len(c.text) > 4<<10 {
-		t.Errorf("%d bytes for a value of at most 1,024", len(c.text))
-	}
-}

@@ -61,57 +61,59 @@ type Spec struct {
 // A Column is one dimension of a group: the text of a field, or the geohash
 // cell of two.
 type Column struct {
-	Name string // column name in the tables
-	Path string // field; empty for a geohash cell
+	Name string `json:"name"`            // column name in the tables
+	Path string `json:"field,omitempty"` // empty for a geohash cell
 
-	Default    string // used when the field, or both of a cell, are missing or null and HasDefault
-	HasDefault bool
+	Default    string `json:"default,omitempty"` // used when the field, or both of a cell, are missing or null and HasDefault
+	HasDefault bool   `json:"has_default,omitempty"`
 
-	Lon, Lat  string // fields of a geohash cell
-	Precision int    // its length, 1–12; 0 for a plain column
+	Lon       string `json:"lon,omitempty"` // fields of a geohash cell
+	Lat       string `json:"lat,omitempty"`
+	Precision int    `json:"precision,omitempty"` // its length, 1–12; 0 for a plain column
 }
 
 // A Measure is one sketch per (window, group), under its own column.
 type Measure struct {
-	Name string
-	Kind Kind
-	Path string // field of the id (the member, for Geo)
+	Name string `json:"-"`
+	Kind Kind   `json:"-"`
+	Path string `json:"-"` // field of the id (the member, for Geo)
 
 	// Optional lets an event without the field count in hits and in the
 	// other measures; otherwise such an event is malformed. With Geo that is
 	// an event without the member, or without longitude and latitude; one
 	// that has only one of the two is malformed either way.
-	Optional bool
+	Optional bool `json:"optional,omitempty"`
 
 	// Default is the value of an event in which the field is missing or null, if
 	// HasDefault: a number if it is one of JSON, else a text. Geo has none.
-	Default    string
-	HasDefault bool
+	Default    string `json:"default,omitempty"`
+	HasDefault bool   `json:"has_default,omitempty"`
 
-	Capacity int     // Bloom: items per window and group it is sized for
-	Error    float64 // Bloom: share of false positives at that many items; Quantile: relative error
+	Capacity int     `json:"capacity,omitempty"` // Bloom: items per window and group it is sized for
+	Error    float64 `json:"error,omitempty"`    // Bloom: share of false positives at that many items; Quantile: relative error
 
-	Lon, Lat string // Geo: fields of the position
+	Lon string `json:"lon,omitempty"` // Geo: fields of the position
+	Lat string `json:"lat,omitempty"`
 
-	Scale int // Sum, Avg: digits after the point
+	Scale int `json:"scale,omitempty"` // Sum, Avg: digits after the point
 
-	K int // TopK: how many keys are shown
+	K int `json:"k,omitempty"` // TopK: how many keys are shown
 
 	// Where has the conditions that an event must meet to count in the measure. One
 	// that does not counts in hits and in the other measures, and need not have the
 	// fields of this one.
-	Where []Condition
+	Where []Condition `json:"where,omitempty"`
 }
 
 // Dedupe counts an event only if its id did not occur before in the same chunk
 // or in the chunk before it.
 type Dedupe struct {
-	Path  string
-	Error float64 // share of good events that may be taken for repeats; 0 if Exact
+	Path  string  `json:"field"`
+	Error float64 `json:"error,omitempty"` // share of good events that may be taken for repeats; 0 if Exact
 
 	// Exact keeps 128 bits of each id, which no other id is known to have, instead of
 	// Bloom filters: no good event is taken for a repeat.
-	Exact bool
+	Exact bool `json:"exact,omitempty"`
 }
 
 // Other is the group of the events of a chunk whose own group came after

@@ -236,9 +236,6 @@ func (r Row) Hits(yield func(Slot, uint64) bool) {
 	}
 }
 
-// NumHits returns the number of slots Hits yields.
-func (r Row) NumHits() int { return int(r.t.rows[r.i].nhits) }
-
 // AppendState appends the state that the sink stores for measure m. m is an index
 // into Spec.Measures; its kind is not ByMember.
 func (r Row) AppendState(dst []byte, m int) []byte { return r.t.columns[m].appendState(dst, r.i) }

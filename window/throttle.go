@@ -18,11 +18,11 @@ import (
 // do not use it up, and a repeat of an event of the chunk before does so only for the chunk
 // that follows: see Partition.look.
 type Throttle struct {
-	Path   string
-	Limit  int        // events per period
-	Per    event.Time // the period, ms
-	Funnel bool       // limits.Funnel; else limits.Window
-	Burst  int        // Funnel: how many events more may go at once
+	Path   string     `json:"field"`
+	Limit  int        `json:"limit"`            // events per period
+	Per    event.Time `json:"per_ms"`           // the period, ms
+	Funnel bool       `json:"funnel,omitempty"` // limits.Funnel; else limits.Window
+	Burst  int        `json:"burst,omitempty"`  // Funnel: how many events more may go at once
 }
 
 // funnel and window make the limiters; times are in milliseconds times nano.

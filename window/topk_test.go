@@ -148,65 +148,6 @@ func TestTopKBounds(t *testing.T) {
 	}
 }
 
-// TestTopKRecall: of the hundred most frequent of 100,000 keys at Zipf 1.01, at least 99
-// are shown after 60 windows of several chunks were added up.
-func TestTopKRecall(t *testing.T) {
-	const k, events = 100, 1_000_000
-	r := rand.New(rand.NewPCG(1, 2))
-	zipf := rand.NewZipf(r, 1.01, 1, 100_000-1)
-	keys := make([]string, events)
-	for i := range keys {
-		keys[i] = fmt.Sprint("sku-", zipf.Uint64())
-	}
-	m := &Measure{Name: "products", Kind: TopK, Path: "sku", K: k}
-	for _, parts := range []int{1, 8, 60} {
-		var ends []int
-		for i := range parts {
-			ends = append(ends, events*(i+1)/parts)
-		}
-		chunks, truth := tops(keys, ends, m.Listed())
-		var sum topSum
-		for _, c := range chunks {
-			sum.add(c.listing())
-		}
-		top := sum.top(m.Listed())
-		within(t, top, truth, m.Listed())
-		var naive []TopKey
-		for key, n := range truth {
-			naive = append(naive, TopKey{Key: key, Count: n})
-		}
-		slices.SortFunc(naive, TopKey.before)
-		found := 0
-		for _, e := range top.List[:k] {
-			if e.Count > 0 && truth[e.Key] >= naive[k-1].Count {
-				found++
-			}
-		}
-		t.Logf("%d parts: %d of %d; the hundredth has %d to %d events, truth %d", parts, found, k, top.List[k-1].Count, top.List[k-1].Count+top.List[k-1].Error, truth[top.List[k-1].Key])
-		if found < 99 {
-			t.Errorf("%d parts: %d of the %d most frequent keys", parts, found, k)
-		}
-	}
-}
-
-// TestTopKAdd: to count a key that is known allocates nothing.
-func TestTopKAdd(t *testing.T) {
-	tally := &topTally{listed: 64}
-	tally.grow(2)
-	keys := [][]byte{[]byte("a"), []byte("b"), []byte("")}
-	cells, numbers := []uint32{0, 1, 0}, make([]uint32, len(keys))
-	add := func() {
-		for i, key := range keys {
-			numbers[i] = tally.number(key)
-		}
-		tally.count(cells, numbers)
-	}
-	add()
-	if n := testing.AllocsPerRun(1000, add); n > 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
-
 // TestTopKKeys: keys of any length and bytes are told apart, and those with as many events are in
 // the order of their bytes, also where they begin with the same ones, and in another chunk.
 func TestTopKKeys(t *testing.T) {

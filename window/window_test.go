@@ -272,31 +272,6 @@ func TestPurity(t *testing.T) {
 	}
 }
 
-// TestReuse: a table that is used again has what a new one has.
-func TestReuse(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 3))
-	log := logOf(r, 20_000)
-	old, anew := newOperator(t, clicks()), newOperator(t, clicks())
-	old.Start(Plan{})
-	anew.Start(Plan{})
-	end := log[len(log)-1].Offset + 1
-	rows := 0
-	for from := int64(0); from < end; from += end / 5 {
-		bs := pieces(0, log, from, min(end, from+end/5))
-		observe(t, old, bs...)
-		observe(t, anew, bs...)
-		got, want := old.Take(), anew.Take()
-		if render(got) != render(want) {
-			t.Fatalf("from offset %d on, a table that is used again has other rows", from)
-		}
-		rows = max(rows, got.Table.Len())
-		old.Reuse(got.Table)
-	}
-	if rows < 2*entryBlock {
-		t.Errorf("only %d rows", rows)
-	}
-}
-
 // TestReuseMerged: merged changes stay as they are while an operator goes on with a table
 // that was merged into them.
 func TestReuseMerged(t *testing.T) {

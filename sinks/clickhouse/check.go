@@ -443,11 +443,7 @@ func plain(s string) string { return strings.NewReplacer("`", "", " ", "").Repla
 func (inv *inventory) meaning(l *layout) error {
 	what := fmt.Sprintf("job %s, version %d", l.Spec.Job, l.Spec.Version)
 	if r := inv.registered(l, ""); r != nil {
-		if have, want := r.meaning, l.Spec.Meaning(); !window.SameMeaning(have, want) {
-			changes, ok := window.Difference(have, want)
-			if !ok {
-				return refuse(what, unreadable, l.again())
-			}
+		if changes := window.Difference(r.meaning, l.Spec.Meaning()); changes != nil {
 			return refuse(what, l.changed("", changes), l.again())
 		}
 		if r.topic != l.Topic {
@@ -456,11 +452,11 @@ func (inv *inventory) meaning(l *layout) error {
 	}
 	for i := range l.measures {
 		m := &l.measures[i]
-		if r := inv.registered(l, m.Name); r != nil && r.meaning != m.Meaning() {
-			changes, ok := window.MeasureDifference(r.meaning, m.Meaning())
-			if !ok {
-				return refuse(what, "measure "+m.Name+": "+unreadable, l.again())
-			}
+		r := inv.registered(l, m.Name)
+		if r == nil {
+			continue
+		}
+		if changes := window.Difference(r.meaning, m.Meaning()); changes != nil {
 			return refuse(what, l.changed(fmt.Sprintf("measures[%d] (%s).", i, m.Name), changes), l.again()+"; or give the measure another name, which then begins empty")
 		}
 	}
@@ -505,8 +501,6 @@ func (c *Client) misread(ctx context.Context, inv *inventory, l *layout, ids []s
 	}
 	return notes
 }
-
-const unreadable = "another version of weir has written its meaning into weir_jobs, and this version cannot read that; if the job is the same, run that version"
 
 // changed names the keys of the job's configuration that have changed.
 func (l *layout) changed(at string, changes []window.Change) string {
