@@ -123,22 +123,6 @@ func TestLZ4LinkedBlocks(t *testing.T) {
 	}
 }
 
-// Writers declare blocks of up to 4 MB. The buffer is as large as a batch needs and not as
-// they declare, also that of a batch that expands more than most.
-func TestLZ4Room(t *testing.T) {
-	for _, b := range append(samples(), bytes.Repeat([]byte{7}, 5<<20)) {
-		d := decompressor{limit: 8 << 20}
-		packed := compress(t, codecLZ4, b, lz4.BlockSizeOption(lz4.Block4Mb))
-		got, err := d.decompress(codecLZ4, packed)
-		if err != nil || !bytes.Equal(got, b) {
-			t.Errorf("%d bytes: %d bytes, %v", len(b), len(got), err)
-		}
-		if most := max(64<<10, 8*len(packed)); len(packed) > len(b)/8 && cap(got) > most {
-			t.Errorf("%d bytes from %d: a buffer of %d, want at most %d", len(b), len(packed), cap(got), most)
-		}
-	}
-}
-
 // A compressor of a stream declares its window before it knows the size: that of level 22 is 128 MiB, and
 // others are greater. The window takes no memory and makes no batch unreadable.
 func TestZstdWindows(t *testing.T) {
@@ -198,81 +182,6 @@ func TestJoinedFrames(t *testing.T) {
 		if string(got) != test.want || (err == nil) != (test.want != "") {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
-	}
-}
-
-// zstdFrame makes a frame without a declared size, of blocks of n bytes that are all 7, repeated or as they are.
-func zstdFrame(repeated bool, blocks, n int) []byte {
-	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, 17 << 3} // window 2^27
-	for i := range blocks {
-		head := n << 3
-		if i == blocks-1 {
-			head |= 1
-		}
-		stored := n
-		if repeated {
-			head, stored = head|1<<1, 1
-		}
-		frame = append(frame, byte(head), byte(head>>8), byte(head>>16))
-		frame = append(frame, bytes.Repeat([]byte{7}, stored)...)
-	}
-	return frame
-}
-
-// The limit holds for all frames of a batch together, and to the byte, however they are cut.
-func TestZstdLimit(t *testing.T) {
-	const limit = 1 << 20
-	r := rand.New(rand.NewPCG(3, 4))
-	random := make([]byte, limit+1)
-	for i := range random {
-		random[i] = "0123456789abcdef"[r.IntN(16)]
-	}
-	flushed := func(n, every int) []byte { // blocks that become less than they may
-		var out bytes.Buffer
-		w, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
-		for b := random[:n]; err == nil && len(b) > 0; b = b[min(every, len(b)):] {
-			if _, err = w.Write(b[:min(every, len(b))]); err == nil {
-				err = w.Flush()
-			}
-		}
-		if err == nil {
-			err = w.Close()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out.Bytes()
-	}
-	for name, test := range map[string]struct {
-		packed []byte
-		size   int
-	}{
-		"repeated":                {zstdFrame(true, 8, zstdBlock), limit},
-		"repeated, one more":      {append(zstdFrame(true, 8, zstdBlock), zstdFrame(true, 1, 1)...), limit + 1},
-		"as it is":                {zstdFrame(false, 8, zstdBlock), limit},
-		"flushed":                 {flushed(limit, 5000), limit},
-		"flushed, one more":       {flushed(limit+1, 5000), limit + 1},
-		"joined, with one more":   {append(flushed(limit/2, 3000), flushed(limit/2+1, 70000)...), limit + 1},
-		"joined":                  {append(flushed(limit/2, 70000), flushed(limit/2, 3000)...), limit},
-		"repeated a hundred-fold": {bytes.Repeat(zstdFrame(true, 8, zstdBlock), 100), 100 * limit},
-		"flushed, ten times":      {bytes.Repeat(flushed(limit, 5000), 10), 10 * limit},
-	} {
-		d := decompressor{limit: limit}
-		got, err := d.decompress(codecZstd, test.packed)
-		if test.size <= limit && (err != nil || len(got) != test.size) {
-			t.Errorf("%s: %d bytes, %v", name, len(got), err)
-		}
-		if test.size > limit && (err == nil || err.Error() != "the batch is larger than 1 MiB once decompressed") {
-			t.Errorf("%s: %d bytes, %v", name, len(got), err)
-		}
-		if cap(d.out) > 2*limit {
-			t.Errorf("%s: a buffer of %d bytes", name, cap(d.out))
-		}
-	}
-	// A block greater than blocks may be is damage, and not a batch beyond the limit.
-	d := decompressor{limit: limit}
-	if _, err := d.decompress(codecZstd, zstdFrame(true, 1, zstdBlock+1)); err == nil || !strings.Contains(err.Error(), "it is not zstd") {
-		t.Errorf("a block of 128 KiB and a byte: %v", err)
 	}
 }
 

@@ -35,8 +35,7 @@ type Config struct {
 	SASL     SASL        // zero: no authentication
 
 	// Database is where the records are counted. Members of a group share its
-	// partitions only if they have the same one: see member.go. A member with the
-	// zero Database shares with any.
+	// partitions only if they have the same one: see member.go.
 	Database Database
 
 	// Session is how long the group waits for a silent member before its

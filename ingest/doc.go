@@ -56,7 +56,7 @@
 //	source.go     Source: open, close, the topic's partitions and their ends
 //	group.go      membership: Next, Generation, Commit, Release
 //	member.go     one round of the group's protocol, and how a leader divides the partitions
-//	coordinator.go  the group protocol's requests, in bytes
+//	coordinator.go  the group protocol's requests
 //	fixed.go      partitions divided by number, without a group
 //	survey.go     a look at the group: dead members are removed, other programs and databases named
 //	inspect.go    what a check before the start wants to know
@@ -69,7 +69,7 @@
 //	batch.go      record batches: verified, unpacked, walked in place
 //	compress.go   the four codecs, with a limit on what they may become
 //	metadata.go   the topic's id, its leaders, its log ends
-//	wire.go       requests over kafka-go's connections; the primitive types
+//	wire.go       requests over kafka-go's connections, typed or in bytes; the primitive types
 //	notice.go     trouble is logged once, and once that it is over
 //	token.go      OAUTHBEARER: tokens, where they come from, and when they end
 //	errors.go     what is worth another try, what is final, and the errors callers see

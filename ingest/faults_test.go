@@ -147,18 +147,6 @@ func TestGapsAreSteppedOver(t *testing.T) {
 	sameList(t, "read", k.plain[0], []string{"x", "y", "z", "a", "b", "after the hole"})
 }
 
-// A log of only empty batches: reading must get past them (kafka-go's Reader
-// would start at 1 again and again).
-func TestAnEmptyBatchAloneMovesOn(t *testing.T) {
-	k, _, err := handMade(t, 10, nil, func(int64) []byte { return batchSpec{lastDelta: 9, producer: 4}.bytes() })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(k.records[0]) != 0 || k.next[0] != 10 {
-		t.Errorf("read %v, next %d", k.records[0], k.next[0])
-	}
-}
-
 // Two transactions of two producers, one aborted each; the list of aborted
 // ones comes unsorted.
 func TestAbortedTransactionsOfOneResponse(t *testing.T) {
@@ -395,21 +383,6 @@ func TestFetchErrorCodes(t *testing.T) {
 	}
 }
 
-// After an election, a new request names each partition once: brokers refuse a
-// request that names a partition twice, and that error is fatal.
-func TestAssignAsksAgain(t *testing.T) {
-	c := fakeKafka(t, kfake.SeedTopics(2, "again"))
-	h := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Partitions: []int32{1}, Err: kerr.NotLeaderForPartition, Count: 2})
-	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "again"})
-	g, err := s.Assign(await.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := g.Partitions(); len(got) != 2 || h.Hits() != 2 {
-		t.Errorf("after %d refusals: %v", h.Hits(), got)
-	}
-}
-
 // A Source with AwaitRights waits for a missing permission, for the topic or the
 // group, at the start or while reading, with a message that names it; when it is
 // granted, reading continues where it stopped. A Source without AwaitRights
@@ -589,41 +562,6 @@ func TestOldBrokerIsRefused(t *testing.T) {
 	contains(t, "the error", err.Error(), "Kafka 0.11", "Fetch from version 4")
 }
 
-// A throttled Source waits as long as the broker says.
-func TestThrottleIsObeyed(t *testing.T) {
-	c := fakeKafka(t, kfake.SeedTopics(1, "slow"))
-	ctx, cancel := context.WithCancel(await.Context(t))
-	defer cancel()
-	var mu sync.Mutex
-	var times []time.Time
-	c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		mu.Lock()
-		defer mu.Unlock()
-		if times = append(times, time.Now()); len(times) == 4 {
-			cancel()
-		}
-		r := req.ResponseKind().(*kmsg.FetchResponse)
-		r.ThrottleMillis = 150
-		return r, nil, true
-	})
-	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "slow"})
-	g, err := s.Assign(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Fetch(ctx, starts(g), func(p event.Part) error { p.Done(); return nil }); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	for i := 1; i < len(times); i++ {
-		if d := times[i].Sub(times[i-1]); d < 150*time.Millisecond {
-			t.Errorf("fetched again after %v, told to wait 150 ms", d)
-		}
-	}
-}
-
 // A broker that throttles for long does not read from that connection meanwhile
 // (KIP-219). So no heartbeat may be sent on it: the Source closes it.
 func TestMutedConnectionIsNotUsed(t *testing.T) {
@@ -737,31 +675,6 @@ func TestBackPressure(t *testing.T) {
 	sameList(t, "read", k.plain[0], numbered("", 0, 100))
 }
 
-// Fetch returns an error of deliver, and Unpack one of yield, unchanged.
-func TestCallersErrorsComeBack(t *testing.T) {
-	c := fakeKafka(t, kfake.SeedTopics(1, "mine"))
-	produce(t, c.ListenAddrs(), "mine", 0, numbered("", 0, 5))
-	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "mine"})
-	ctx := await.Context(t)
-	g, err := s.Assign(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mine := errors.New("mine")
-	err = g.Fetch(ctx, starts(g), func(p event.Part) error {
-		return p.Unpack(func(*event.Batch) error { return mine })
-	})
-	if !errors.Is(err, mine) {
-		t.Errorf("got %v", err)
-	}
-	if err := g.Fetch(ctx, map[int32]int64{0: -1}, nil); err == nil {
-		t.Error("Fetch from offset -1 went through")
-	}
-	if err := g.Fetch(ctx, map[int32]int64{7: 0}, nil); err == nil {
-		t.Error("Fetch of partition 7 of 1 went through")
-	}
-}
-
 // Brokers leave a large batch out of a response that other partitions have
 // filled; its partition must get its turn.
 func TestLargeBatchesOfManyPartitionsGetTheirTurn(t *testing.T) {
@@ -830,95 +743,5 @@ func TestADeletedTopicIsNotJoinedFor(t *testing.T) {
 	}
 	if g := <-got; g == nil || len(g.Partitions()) != 2 {
 		t.Errorf("after its return: %v", g)
-	}
-}
-
-// While the workers wait for each response, the next requests ask for more, up to
-// RequestBytes.
-func TestRequestsGrowWhileWorkersWait(t *testing.T) {
-	c := fakeKafka(t, kfake.SeedTopics(1, "far"))
-	for i := range 60 {
-		produce(t, c.ListenAddrs(), "far", 0, []string{fmt.Sprint(i, strings.Repeat("x", 1<<10))})
-	}
-	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "far", PartitionBytes: 2 << 10, RequestBytes: 9 << 10})
-	k := newTaker(map[int32]int64{0: 0})
-	var asked []int32 // of the fake broker's one goroutine, until the end
-	c.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		p := r.(*kmsg.FetchRequest).Topics[0].Partitions[0]
-		asked = append(asked, p.PartitionMaxBytes)
-		time.Sleep(2 * near)
-		for { // the answer is on its way until all before it is worked on
-			if ok, err := k.reached(map[int32]int64{0: p.FetchOffset}); ok || err != nil {
-				return nil, nil, false
-			}
-			time.Sleep(time.Millisecond)
-		}
-	})
-	ctx := await.Context(t)
-	g, err := s.Assign(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := k.fetch(ctx, g, map[int32]int64{0: 60}); err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-	if asked[0] != 2<<10 || slices.Max(asked) != 9<<10 {
-		t.Errorf("asked for %d bytes", asked)
-	}
-}
-
-func TestResize(t *testing.T) {
-	l := &loop{share: 100, asked: make([]*partition, 3), fetch: &fetch{source: &Source{config: Config{PartitionBytes: 100, RequestBytes: 1000}}}}
-	const ms = time.Millisecond
-	for i, step := range []struct {
-		waited        bool
-		got           int
-		latency, took time.Duration
-		want          int
-	}{
-		{true, 49, 50 * ms, 60 * ms, 100},  // there was no more
-		{true, 100, 90 * ms, 99 * ms, 100}, // the first one
-		{true, 100, 50 * ms, 60 * ms, 200},
-		{true, 600, 50 * ms, 60 * ms, 333},
-		{true, 999, 50 * ms, 60 * ms, 333},
-		{false, 999, 50 * ms, 60 * ms, 323},
-		{false, 145, 50 * ms, 60 * ms, 323},
-		{true, 323, 50 * ms, 60 * ms, 333},
-		{true, 323, 50 * ms, 600 * ms, 323}, // the network's throughput
-		{true, 323, 4 * ms, 6 * ms, 313},    // a nearer broker
-		{true, 323, 50 * ms, 60 * ms, 304},  // it was busy for once
-	} {
-		if l.resize(step.waited, step.got, step.latency, step.took); l.share != step.want {
-			t.Fatalf("step %d: %d bytes, want %d", i, l.share, step.want)
-		}
-	}
-	for range 100 { // it is farther away now
-		l.resize(true, 999, 50*ms, 60*ms)
-	}
-	if l.share != 333 {
-		t.Errorf("from afar in the end %d bytes, want 333", l.share)
-	}
-	for range 60 {
-		l.resize(false, 999, 50*ms, 60*ms)
-	}
-	if l.share != 100 {
-		t.Errorf("without waiting in the end %d bytes, want 100", l.share)
-	}
-}
-
-// A buffer is freed when the requests have become smaller, but not where responses
-// are large by their batches.
-func TestShrink(t *testing.T) {
-	l := &loop{share: 100, partitions: make([]*partition, 2)}
-	for _, c := range []struct {
-		kept, last int
-		want       bool
-	}{{300, 10, true}, {301, 10, false}, {6000, 5000, true}, {6000, 3000, false}} {
-		call := &call{response: make([]byte, c.last, c.kept)}
-		if l.shrink(call); (call.response != nil) != c.want {
-			t.Errorf("%d bytes for requests of 200 and a response of %d: kept %v", c.kept, c.last, !c.want)
-		}
 	}
 }

@@ -193,7 +193,7 @@ func (f *fetch) leaders(ctx context.Context) (*topic, error) {
 		}
 		return nil, err
 	}
-	if otherTopic(t.id, f.generation.topicID) {
+	if event.OtherTopic(t.id, f.generation.topicID) {
 		err := &RecreatedError{Topic: f.source.config.Topic, Was: f.generation.topicID, Is: t.id}
 		f.generation.end(err)
 		return nil, err
@@ -266,7 +266,7 @@ func (f *fetch) version(ctx context.Context, broker int32) (int32, error) {
 		return 0, err
 	}
 	v, err := d.of(protocol.Fetch)
-	if f.generation.topicID == noID {
+	if f.generation.topicID == [16]byte{} {
 		v = min(v, fetchByID-1)
 	}
 	return int32(v), err

@@ -6,14 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/segmentio/kafka-go/protocol"
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"weir/event"
 	"weir/internal/await"
@@ -160,43 +156,6 @@ func TestContextEndLeavesTheGroup(t *testing.T) {
 	}
 	if g := next(t, await.Context(t), a); len(g.Partitions()) != 2 {
 		t.Errorf("joined again: %d partitions, want 2", len(g.Partitions()))
-	}
-}
-
-// With more members than partitions, the spare member waits, and takes over
-// later.
-func TestSpareMemberWaits(t *testing.T) {
-	kafka := realKafka(t)
-	topic := newTopic(t, kafka.Addrs(), 1)
-	config := Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic}
-	ctx := await.Context(t)
-	a, _ := open(t, config)
-	first := next(t, ctx, a)
-	b, spare := open(t, config)
-	got := later(ctx, b)
-	<-first.Done()
-	first.Release()
-	// Which of the two gets the partition is the assignor's choice.
-	again := later(ctx, a)
-	var owner, waiting *Source
-	var rest <-chan *Generation
-	select {
-	case <-got:
-		owner, waiting, rest = b, a, again
-	case <-again:
-		owner, waiting, rest = a, b, got
-	}
-	select {
-	case <-rest:
-		t.Fatal("two members own the only partition")
-	case <-time.After(500 * time.Millisecond):
-	}
-	owner.Close()
-	if g := <-rest; g == nil || len(g.Partitions()) != 1 {
-		t.Errorf("the spare member (%v) did not take over: %v", waiting == b, g)
-	}
-	if waiting == b {
-		contains(t, "the spare member's log", spare.String(), "no partitions for this member")
 	}
 }
 
@@ -347,46 +306,6 @@ func notRecognized(t *testing.T, k *taker, result chan error, n int) {
 	sameList(t, "read", k.plain[0], want)
 }
 
-// The same while a slow reader blocks fetching, so that no request is in flight
-// that the deletion could fail.
-func TestRecreatedTopicBehindBackPressure(t *testing.T) {
-	kafka := realKafka(t)
-	topic := newTopic(t, kafka.Addrs(), 1)
-	produce(t, kafka.Addrs(), topic, 0, numbered("old", 0, 10))
-	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic})
-	ctx := await.Context(t)
-	g, err := s.Assign(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.config.PartitionBytes, s.config.RequestBytes = 100, 100 // one batch at a time
-	held := make(chan struct{})
-	k := newTaker(map[int32]int64{0: 0})
-	err = g.Fetch(ctx, map[int32]int64{0: 0}, func(p event.Part) error {
-		select {
-		case <-held:
-		default:
-			time.Sleep(100 * time.Millisecond) // time for the response to the next request
-			n := 50
-			if !tellsID() {
-				n = 5 // only a shorter log is recognized
-			}
-			recreate(t, kafka, topic, n)
-			close(held)
-		}
-		k.take(p)
-		return nil
-	})
-	if want := map[bool]error{true: ErrRecreated, false: ErrTruncated}[tellsID()]; !errors.Is(err, want) {
-		t.Errorf("Fetch: %v, want %v", err, want)
-	}
-	close(k.queue)
-	if k.problem != nil {
-		t.Error(k.problem)
-	}
-	sameList(t, "read", k.plain[0], numbered("old", 0, 10))
-}
-
 func recreate(t *testing.T, kafka *kafkatest.Cluster, topic string, n int) {
 	t.Helper()
 	r, err := newAdmin(t, kafka.Addrs()).DeleteTopics(t.Context(), topic)
@@ -407,65 +326,6 @@ func recreate(t *testing.T, kafka *kafkatest.Cluster, topic string, n int) {
 		return err
 	})
 	produce(t, kafka.Addrs(), topic, 0, numbered("new", 0, n))
-}
-
-// The deletion of a topic ends the generation; when the topic exists again, it
-// is read.
-func TestDeletedTopicIsWaitedFor(t *testing.T) {
-	kafka := realKafka(t)
-	topic := newTopic(t, kafka.Addrs(), 1)
-	s, book := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic})
-	ctx := await.Context(t)
-	g := next(t, ctx, s)
-	go func() {
-		if err := g.Fetch(ctx, starts(g), func(p event.Part) error { p.Done(); return nil }); !errors.Is(err, ErrEnded) {
-			t.Errorf("Fetch: %v", err)
-		}
-	}()
-	if _, err := newAdmin(t, kafka.Addrs()).DeleteTopics(ctx, topic); err != nil {
-		t.Fatal(err)
-	}
-	<-g.Done()
-	g.Release()
-	got := later(ctx, s)
-	eventually(t, "it is said that the topic is gone", func() bool { return strings.Contains(book.String(), "does not exist") })
-	createTopic(t, kafka.Addrs(), topic, 3)
-	if g := <-got; g == nil || len(g.Partitions()) != 3 {
-		t.Errorf("after its return: %v", g)
-	}
-}
-
-// The group's leader finds no partition, and a moment later the partitions
-// exist, so the watch of the topic sees no change. The member joins again.
-func TestTopicMadeWhileJoining(t *testing.T) {
-	c := fakeKafka(t, kfake.SeedTopics(1, "young"))
-	var joining atomic.Bool
-	var hidden atomic.Int32
-	c.ControlKey(int16(kmsg.JoinGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		joining.Store(true)
-		return nil, nil, false
-	})
-	c.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		// The version distinguishes this package's request from kafka-go's. The first
-		// one after a join is the leader's.
-		if req.GetVersion() != newest(protocol.Metadata) || !joining.Load() || hidden.Add(1) > 1 {
-			return nil, nil, false
-		}
-		r := req.ResponseKind().(*kmsg.MetadataResponse)
-		topic := kmsg.NewMetadataResponseTopic()
-		topic.Topic, topic.ErrorCode = kmsg.StringPtr("young"), 3 // unknown topic
-		r.Topics = append(r.Topics, topic)
-		return r, nil, true
-	})
-	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "young", Group: "young"})
-	if g := next(t, await.Context(t), s); len(g.Partitions()) != 1 {
-		t.Errorf("%d partitions, want 1", len(g.Partitions()))
-	}
-	if hidden.Load() < 2 {
-		t.Error("the group's leader was not told that the topic is missing: the test tests nothing")
-	}
 }
 
 func TestOutOfRange(t *testing.T) {

@@ -91,8 +91,8 @@ func (s *Source) Describe(ctx context.Context) (Topic, error) {
 func (s *Source) Members(ctx context.Context) ([]string, error) {
 	g, err := s.group(ctx)
 	var members []string
-	for _, m := range g.members {
-		members = append(members, m.String())
+	for _, m := range g.Members {
+		members = append(members, named(m))
 	}
 	slices.Sort(members)
 	return members, err
@@ -121,9 +121,9 @@ func (s *Source) Others(ctx context.Context) (Others, error) {
 	if err != nil {
 		return Others{}, err
 	}
-	if s.config.Database.ID == "" || g.state != stable {
-		return Others{Members: len(g.members)}, nil
+	if s.config.Database.ID == "" || g.GroupState != stable {
+		return Others{Members: len(g.Members)}, nil
 	}
 	found := s.outsiders(g)
-	return Others{len(g.members), found.wrong(s, 0), found.odd(s)}, nil
+	return Others{len(g.Members), found.wrong(s, 0), found.odd(s)}, nil
 }

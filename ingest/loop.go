@@ -162,12 +162,12 @@ func (l *loop) send(ctx context.Context, b *buffer) {
 // If the brokers do not tell ids, this cannot be known.
 func (l *loop) recheck(ctx context.Context) error {
 	id := l.fetch.generation.topicID
-	if id == noID {
+	if id == [16]byte{} {
 		return nil
 	}
 	source := l.fetch.source
 	t, err := source.metadataOf(ctx, l.broker, source.config.Topic)
-	if err == nil && otherTopic(t.id, id) {
+	if err == nil && event.OtherTopic(t.id, id) {
 		err = errOtherTopic
 	}
 	return err

@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/joingroup"
+	"github.com/segmentio/kafka-go/protocol/syncgroup"
 )
 
 // A member is this process in its group. It belongs to the goroutine of
@@ -47,18 +48,14 @@ func (m *member) metadata() []byte {
 	w.int16(0) // version
 	w.array(1)
 	w.text(config.Topic)
-	if config.Database.ID == "" {
-		w.array(-1)
-		return w.b
-	}
 	data, _ := json.Marshal(claim{config.Database.ID, config.Database.Name, m.held}) // text and a number
 	w.bytes(data)
 	return w.b
 }
 
-// subscription reads the metadata of a member of any version of weir, or of
-// another program. If it does not parse, the member has no topics.
-func subscription(metadata []byte) (topics []string, c claim) {
+// subscription reads the metadata of a member. One that is not weir has no claim. If the
+// metadata does not parse, the member has no topics.
+func subscription(metadata []byte) (topics []string, c *claim) {
 	r := reader{b: metadata}
 	r.int16() // version: later ones only append
 	for n := r.array(2); n > 0; n-- {
@@ -66,10 +63,10 @@ func subscription(metadata []byte) (topics []string, c claim) {
 	}
 	data := r.bytes()
 	if r.bad {
-		return nil, claim{}
+		return nil, nil
 	}
 	if json.Unmarshal(data, &c) != nil {
-		c = claim{}
+		c = nil
 	}
 	return topics, c
 }
@@ -108,10 +105,6 @@ func assignment(b []byte) (topics map[string][]int32, data []byte, err error) {
 	return topics, data, r.done("a share of the partitions")
 }
 
-// isWeir reports whether a member without a claim is an older weir, from before
-// there were claims: brokers begin a member's id with its client id.
-func isWeir(memberID string) bool { return strings.HasPrefix(memberID, "weir-") }
-
 // A lease is this member's share in one generation of the group.
 type lease struct {
 	coordinator
@@ -131,27 +124,27 @@ func (m *member) join(ctx context.Context) (*lease, error) {
 	}
 	joined, err := c.join(ctx, m.id, m.metadata())
 	if errors.Is(err, kafka.MemberIDRequired) {
-		m.id = joined.member
+		m.id = joined.MemberID
 		joined, err = c.join(ctx, m.id, m.metadata())
 	}
 	if err != nil {
 		m.forget(err)
 		return nil, err
 	}
-	m.id = joined.member
-	if joined.leader == "" {
+	m.id = joined.MemberID
+	if joined.LeaderID == "" {
 		// A group of the new protocol (KIP-848) has no leader: the broker divides the
 		// partitions, among members of any kind and database.
 		return nil, kafka.InconsistentGroupProtocol
 	}
-	var shares []share
+	var shares []syncgroup.RequestAssignment
 	seen := -1
-	if joined.leader == m.id {
-		if shares, seen, err = m.divide(ctx, c, joined.members); err != nil {
+	if joined.LeaderID == m.id {
+		if shares, seen, err = m.divide(ctx, c, joined.Members); err != nil {
 			return nil, err
 		}
 	}
-	mine, err := c.sync(ctx, joined.generation, m.id, shares)
+	mine, err := c.sync(ctx, joined.GenerationID, m.id, shares)
 	if err != nil {
 		m.forget(err)
 		return nil, err
@@ -160,7 +153,7 @@ func (m *member) join(ctx context.Context) (*lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lease{coordinator: c, id: m.id, generation: joined.generation, topic: seen}
+	l := &lease{coordinator: c, id: m.id, generation: joined.GenerationID, topic: seen}
 	if partitions := topics[s.config.Topic]; len(partitions) > 0 {
 		at, err := c.commits(ctx, partitions)
 		if err != nil {
@@ -170,10 +163,10 @@ func (m *member) join(ctx context.Context) (*lease, error) {
 		for _, p := range partitions {
 			l.partitions[p] = -1
 			if c, ok := at[p]; ok {
-				l.partitions[p] = c.at
+				l.partitions[p] = c.CommittedOffset
 			}
 		}
-		m.held = joined.generation
+		m.held = joined.GenerationID
 		return l, nil
 	}
 	var owner claim
@@ -263,23 +256,19 @@ func (s *Source) partitions(ctx context.Context) int {
 // Programs that are not weir get no partitions, because their records would not
 // be counted.
 //
-// Members of an older weir, which does not name its database, share with any
-// database.
-//
 // seen is how many partitions the topic had. The topic may be created, or grow,
 // before the watch of its partitions begins, which would then see no change.
-func (m *member) divide(ctx context.Context, c coordinator, members []subscriber) (shares []share, seen int, err error) {
+func (m *member) divide(ctx context.Context, c coordinator, members []joingroup.ResponseMember) (shares []syncgroup.RequestAssignment, seen int, err error) {
 	claims := make(map[string]claim)     // by member
 	byTopic := make(map[string][]string) // members
 	for _, sub := range members {
-		topics, c := subscription(sub.metadata)
-		if c.Database != "" {
-			claims[sub.id] = c
-		} else if !isWeir(sub.id) {
+		topics, c := subscription(sub.Metadata)
+		if c == nil {
 			continue
 		}
+		claims[sub.MemberID] = *c
 		for _, t := range topics {
-			byTopic[t] = append(byTopic[t], sub.id)
+			byTopic[t] = append(byTopic[t], sub.MemberID)
 		}
 	}
 	owner, err := m.owner(ctx, c, claims)
@@ -288,10 +277,7 @@ func (m *member) divide(ctx context.Context, c coordinator, members []subscriber
 	}
 	given := make(map[string]map[string][]int32) // by member and topic
 	for t, ids := range byTopic {
-		ids = slices.DeleteFunc(ids, func(id string) bool {
-			c, ok := claims[id]
-			return ok && c.Database != owner.ID
-		})
+		ids = slices.DeleteFunc(ids, func(id string) bool { return claims[id].Database != owner.ID })
 		described, err := m.source.metadataOf(ctx, anyBroker, t)
 		if errors.Is(err, errNoTopic) {
 			continue
@@ -319,11 +305,11 @@ func (m *member) divide(ctx context.Context, c coordinator, members []subscriber
 	// (KIP-848) when such a consumer tries to join.
 	word, _ := json.Marshal(claim{Database: owner.ID, Name: owner.Name}) // two texts
 	for _, sub := range members {
-		if c, ok := claims[sub.id]; ok && c.Database != owner.ID && c.Database != m.source.config.Database.ID { // a refusal of this process itself is reported elsewhere
+		if c, ok := claims[sub.MemberID]; ok && c.Database != owner.ID && c.Database != m.source.config.Database.ID { // a refusal of this process itself is reported elsewhere
 			m.source.notices.log.Warn("kafka: a process that counts into another database is in the group, and gets no partitions",
-				"group", m.source.config.Group, "member", sub.id, "its_database", c.database().String(), "the_group's", owner.String())
+				"group", m.source.config.Group, "member", sub.MemberID, "its_database", c.database().String(), "the_group's", owner.String())
 		}
-		shares = append(shares, share{sub.id, newAssignment(given[sub.id], word)})
+		shares = append(shares, syncgroup.RequestAssignment{MemberID: sub.MemberID, Assignment: newAssignment(given[sub.MemberID], word)})
 	}
 	return shares, seen, nil
 }
@@ -363,7 +349,7 @@ func (m *member) owner(ctx context.Context, c coordinator, claims map[string]cla
 			return Database{}, err
 		}
 		for _, c := range commits {
-			if s := all[c.note]; s != nil {
+			if s := all[c.Metadata]; s != nil {
 				s.commits++
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segmentio/kafka-go/protocol/joingroup"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -30,10 +31,6 @@ func TestConsumerProtocol(t *testing.T) {
 	if !slices.Equal(sub.AppendTo(nil), m.metadata()) {
 		t.Errorf("written anew it is %q, not %q", sub.AppendTo(nil), m.metadata())
 	}
-	m.source.config.Database = Database{}
-	if err := sub.ReadFrom(m.metadata()); err != nil || sub.UserData != nil {
-		t.Errorf("without a database: %q, %v", sub.UserData, err)
-	}
 
 	var share kmsg.ConsumerMemberAssignment
 	b := newAssignment(map[string][]int32{"b": {3}, "a": {0, 1}}, []byte("word"))
@@ -52,7 +49,7 @@ func TestConsumerProtocol(t *testing.T) {
 	other := kmsg.NewConsumerMemberMetadata()
 	other.Version, other.Topics, other.Generation = 3, []string{"clicks", "views"}, 5
 	other.OwnedPartitions = append(other.OwnedPartitions, kmsg.ConsumerMemberMetadataOwnedPartition{Topic: "clicks", Partitions: []int32{1}})
-	if topics, c := subscription(other.AppendTo(nil)); !slices.Equal(topics, other.Topics) || c != (claim{}) {
+	if topics, c := subscription(other.AppendTo(nil)); !slices.Equal(topics, other.Topics) || c != nil {
 		t.Errorf("a member of version 3 reads as %v, %v", topics, c)
 	}
 	if topics, _ := subscription([]byte{0, 0, 0, 0, 0, 9, 1}); topics != nil {
@@ -229,8 +226,8 @@ func known(ctx context.Context, s *Source, topic string) bool {
 	return err == nil
 }
 
-// Members of an older weir, which does not name its database, share with newer
-// ones, and a leader of weir gives nothing to a program that is not weir.
+// A leader of weir gives the partitions to the members of one database, and nothing to a
+// program that is not weir.
 func TestLeaderDivides(t *testing.T) {
 	kafka := realKafka(t)
 	topic, second := newTopic(t, kafka.Addrs(), 4), newTopic(t, kafka.Addrs(), 1)
@@ -254,26 +251,24 @@ func TestLeaderDivides(t *testing.T) {
 		return m.AppendTo(nil)
 	}
 	claims := func(id string) string { b, _ := json.Marshal(claim{Database: id, Name: id}); return string(b) }
-	old := says(0, "", topic)
-	old[1] = 1 // what weir once wrote: a version whose fields are not there
-	shares, seen, err := (&member{source: s}).divide(ctx, c, []subscriber{
-		{"weir-h-1-x-5", says(0, claims("a"), topic)},
-		{"weir-h-2-x-4", says(0, claims("b"), topic)},
-		{"weir-h-3-x-3", old},
-		{"rdkafka-2", says(3, "", topic, second)},
-		{"weir-h-4-x-1", says(0, claims("a"), second)}, // another topic: the configuration is being changed
-		{"nonsense", []byte{0}},
+	shares, seen, err := (&member{source: s}).divide(ctx, c, []joingroup.ResponseMember{
+		{MemberID: "weir-h-1-x-5", Metadata: says(0, claims("a"), topic)},
+		{MemberID: "weir-h-2-x-4", Metadata: says(0, claims("b"), topic)},
+		{MemberID: "weir-h-3-x-3", Metadata: says(0, claims("a"), topic)},
+		{MemberID: "rdkafka-2", Metadata: says(3, "", topic, second)},
+		{MemberID: "weir-h-4-x-1", Metadata: says(0, claims("a"), second)}, // another topic: the configuration is being changed
+		{MemberID: "nonsense", Metadata: []byte{0}},
 	})
 	if err != nil || seen != 4 {
 		t.Fatalf("the topic has %d partitions, %v", seen, err)
 	}
 	var got []string
 	for _, s := range shares {
-		topics, data, err := assignment(s.assignment)
+		topics, data, err := assignment(s.Assignment)
 		if string(data) != `{"weir_database":"a","name":"a","held":0}` || err != nil {
-			t.Errorf("%s is told %s, %v", s.member, data, err)
+			t.Errorf("%s is told %s, %v", s.MemberID, data, err)
 		}
-		got = append(got, fmt.Sprint(s.member, " ", topics))
+		got = append(got, fmt.Sprint(s.MemberID, " ", topics))
 	}
 	sameList(t, "shares", got, []string{
 		fmt.Sprintf("weir-h-1-x-5 map[%s:[0 1]]", topic),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/protocol/listoffsets"
 )
 
 // A topic is the present metadata of the topic. kafka-go's own metadata is
@@ -21,12 +22,6 @@ type topic struct {
 	partitions []leadership // by partition number
 	racks      []string     // of the brokers that have one, sorted, each once
 }
-
-// noID is the id of a topic whose brokers do not tell it (see supported).
-var noID [16]byte
-
-// otherTopic reports whether two ids, as far as they are known, are of different topics.
-func otherTopic(a, b [16]byte) bool { return a != b && a != noID && b != noID }
 
 // A leadership is the broker that leads a partition, and the epoch of its
 // election.
@@ -227,46 +222,22 @@ func (s *Source) offsets(ctx context.Context, t *topic, wanted []int32, e edge, 
 
 // offsetsAt asks one leader. The errors of partitions go into codes.
 func (s *Source) offsetsAt(ctx context.Context, leader int32, partitions []leadership, e edge, found map[int32]int64, codes map[int32]error) error {
-	q, err := s.newCall(ctx, protocol.ListOffsets, leader)
+	topic := listoffsets.RequestTopic{Topic: s.config.Topic}
+	for _, l := range partitions {
+		topic.Partitions = append(topic.Partitions, listoffsets.RequestPartition{Partition: l.partition, CurrentLeaderEpoch: l.epoch, Timestamp: e.at})
+	}
+	r, err := ask[*listoffsets.Response](ctx, s, leader, &listoffsets.Request{ReplicaID: -1, IsolationLevel: e.isolation, Topics: []listoffsets.RequestTopic{topic}}, requestTimeout)
 	if err != nil {
 		return err
 	}
-	q.int32(-1) // not a replica
-	q.int8(e.isolation)
-	q.array(1)
-	q.text(s.config.Topic)
-	q.array(len(partitions))
-	for _, l := range partitions {
-		q.int32(l.partition)
-		if q.version >= 4 {
-			q.int32(l.epoch)
-		}
-		q.int64(e.at)
-	}
-	if err := s.exchange(ctx, q, requestTimeout); err != nil {
-		return err
-	}
-	return parseOffsets(q, found, codes)
-}
-
-func parseOffsets(q *call, found map[int32]int64, codes map[int32]error) error {
-	r := q.reader()
-	r.throttle(true)
-	for n := r.array(6); n > 0; n-- {
-		r.text() // topic
-		for p := r.array(22); p > 0; p-- {
-			partition, code := r.int32(), kafka.Error(r.int16())
-			r.int64() // timestamp
-			offset := r.int64()
-			if q.version >= 4 {
-				r.int32() // epoch
+	for _, t := range r.Topics {
+		for _, p := range t.Partitions {
+			if p.ErrorCode != 0 {
+				codes[p.Partition] = kafka.Error(p.ErrorCode)
+			} else {
+				found[p.Partition] = p.Offset
 			}
-			if code != 0 {
-				codes[partition] = code
-				continue
-			}
-			found[partition] = offset
 		}
 	}
-	return r.done("offsets")
+	return nil
 }

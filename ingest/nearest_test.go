@@ -1,23 +1,17 @@
 package ingest
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"weir/internal/await"
-	"weir/internal/kafkatest"
 )
 
 // racks is a double of a cluster that chooses replicas by rack (KIP-392): one
@@ -142,31 +136,6 @@ func TestNearestReplicaIsRead(t *testing.T) {
 	}
 }
 
-// Where no replica is in the rack, or none is named, the leader is read.
-func TestNoNearestReplica(t *testing.T) {
-	if !namesReplicas() {
-		return // TestNearestReplicaIsRead reads such a broker
-	}
-	for _, rack := range []string{"", "elsewhere"} {
-		asked := newRacks(t).read(t, Config{Rack: rack})
-		if n := count(asked, fmt.Sprintf("leader 0 %q", rack)); n != 1 || count(asked, "follower") > 0 {
-			t.Errorf("rack %q: asked: %q", rack, asked)
-		}
-	}
-}
-
-// Brokers may choose by something else than the rack.
-func TestReplicaNamedWithoutRack(t *testing.T) {
-	if !namesReplicas() {
-		return // TestNearestReplicaIsRead reads such a broker
-	}
-	r := newRacks(t)
-	r.nearest = func(string) int32 { return r.follower }
-	if asked := r.read(t, Config{}); count(asked, "leader") != 1 {
-		t.Errorf("asked: %q", asked)
-	}
-}
-
 // Whatever a follower has against it, the leader is read, without a rack so that
 // it does not name the follower again, and nothing is lost or read twice.
 func TestNearestReplicaFails(t *testing.T) {
@@ -214,249 +183,5 @@ func TestNearestReplicaFails(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A leader that moved is not the follower's failure: the new one is asked with the
-// rack.
-func TestNearestReplicaAfterElection(t *testing.T) {
-	if !namesReplicas() {
-		return // TestNearestReplicaIsRead reads such a broker
-	}
-	for _, e := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.FencedLeaderEpoch, kerr.UnknownLeaderEpoch} {
-		r := newRacks(t)
-		r.fails = func(n int, p *kmsg.FetchResponseTopicPartition) error {
-			if n == 8 {
-				p.ErrorCode = e.Code
-			}
-			return nil
-		}
-		asked := r.read(t, Config{Rack: "here"})
-		if n := count(asked, `leader 7 "here"`); n != 1 || count(asked, "leader") != 2 {
-			t.Errorf("%v: asked: %q", e, asked)
-		}
-	}
-}
-
-// The leader is asked again when the time is over for which it named a replica,
-// and when that is over for which one that failed is left alone.
-func TestNearestReplicaIsChosenAgain(t *testing.T) {
-	if !namesReplicas() {
-		return // TestNearestReplicaIsRead reads such a broker
-	}
-	const lease = 10 * time.Millisecond
-	r := newRacks(t)
-	r.fails = func(n int, _ *kmsg.FetchResponseTopicPartition) error {
-		if n == 3 {
-			time.Sleep(lease) // its answer comes when the time is over
-		}
-		return nil
-	}
-	if asked := r.read(t, Config{Rack: "here", Lease: lease}); count(asked, "leader") < 2 {
-		t.Errorf("asked: %q", asked)
-	}
-	r = newRacks(t)
-	r.fails = func(n int, p *kmsg.FetchResponseTopicPartition) error {
-		if n == 1 {
-			p.ErrorCode = kerr.OffsetNotAvailable.Code
-		}
-		return nil
-	}
-	s, _ := open(t, Config{Brokers: r.ListenAddrs(), Topic: "racks", MaxWait: 20 * time.Millisecond, Rack: "here", Lease: 200 * time.Millisecond})
-	ctx := await.Context(t)
-	g, err := s.Assign(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := newTaker(starts(g))
-	ctx, stop := context.WithCancel(ctx)
-	var reading sync.WaitGroup
-	reading.Go(func() { _ = k.fetch(ctx, g, nil) })
-	eventually(t, "the follower is read after it failed", func() bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.n > 1
-	})
-	stop()
-	reading.Wait()
-	sameList(t, "read", k.plain[0], numbered("v", 0, len(k.plain[0])))
-}
-
-// A leader that names a broker which does not exist is read itself.
-func TestNearestReplicaIsUnknown(t *testing.T) {
-	if !namesReplicas() {
-		return // TestNearestReplicaIsRead reads such a broker
-	}
-	r := newRacks(t)
-	r.nearest = func(rack string) int32 {
-		if rack == "here" {
-			return 99
-		}
-		return -1
-	}
-	if asked := r.read(t, Config{Rack: "here"}); count(asked, `leader 0 ""`) == 0 {
-		t.Errorf("asked: %q", asked)
-	}
-}
-
-// The offset may be beyond the leader's log all the same, which is then said.
-func TestOutOfRangeAtFollowerAndLeader(t *testing.T) {
-	if !namesReplicas() {
-		return // TestNearestReplicaIsRead reads such a broker
-	}
-	r := newRacks(t)
-	r.ended = true
-	r.fails = func(_ int, p *kmsg.FetchResponseTopicPartition) error {
-		p.ErrorCode = kerr.OffsetOutOfRange.Code
-		return nil
-	}
-	s, _ := open(t, Config{Brokers: r.ListenAddrs(), Topic: "racks", Rack: "here"})
-	ctx := await.Context(t)
-	g, err := s.Assign(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = newTaker(map[int32]int64{0: ofRacks + 5}).fetch(ctx, g, nil)
-	var out *RangeError
-	if !errors.As(err, &out) || out.LogEnd != ofRacks {
-		t.Errorf("Fetch: %v", err)
-	}
-}
-
-// counted counts what comes from each address.
-type counted struct {
-	net.Conn
-	bytes *atomic.Int64
-}
-
-func (c counted) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.bytes.Add(int64(n))
-	return n, err
-}
-
-// Of three brokers in three racks each reader gets the records from its own. One
-// broker is killed, the leader of a partition and perhaps the group's coordinator:
-// a reader in its rack and a reader of the leaders read on from the others, without
-// a gap, and the group works.
-func TestOneOfThreeBrokersKilled(t *testing.T) {
-	kafka := kafkatest.Start(t, kafkatest.Config{Brokers: 3, Racks: []string{"a", "b", "c"}, Properties: map[string]string{
-		// A busy machine stops a broker for longer than the default of 1.5 s after
-		// which others take over: the brokers would take over from each other again
-		// and again.
-		"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000", "controller.quorum.fetch.timeout.ms": "6000",
-	}})
-	topic := newTopic(t, kafka.Addrs(), 3)
-	large := strings.Repeat("x", 10<<10)
-	write := func(from, to int) {
-		for p := range int32(3) {
-			var values []string
-			for i := from; i < to; i++ {
-				values = append(values, fmt.Sprint(i, " ", large))
-			}
-			produce(t, kafka.Addrs(), topic, p, values)
-		}
-	}
-	half := map[int32]int64{0: 100, 1: 100, 2: 100}
-	write(0, 100)
-	ctx := await.Context(t)
-	// read reads up to ends, calls then when half is there, and returns how many
-	// bytes came from each broker.
-	read := func(rack string, ends map[int32]int64, then func()) []int64 {
-		t.Helper()
-		s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Rack: rack})
-		from := make(map[string]*atomic.Int64)
-		for _, a := range kafka.Addrs() {
-			from[a] = new(atomic.Int64)
-		}
-		dial := s.transport.Dial
-		s.transport.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-			c, err := dial(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return counted{c, from[address]}, nil
-		}
-		g, err := s.Assign(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		k := newTaker(starts(g))
-		var writer sync.WaitGroup
-		if then != nil {
-			writer.Go(func() {
-				eventually(t, "half is read", func() bool {
-					ok, _ := k.reached(half)
-					return ok
-				})
-				then()
-			})
-		}
-		if err := k.fetch(ctx, g, ends); err != nil {
-			t.Fatal(err)
-		}
-		writer.Wait()
-		for p := range int32(3) {
-			for n, v := range k.plain[p] {
-				if want := fmt.Sprint(n, " "); !strings.HasPrefix(v, want) {
-					t.Fatalf("partition %d: record %d is %.10q", p, n, v)
-				}
-			}
-		}
-		var bytes []int64
-		for _, a := range kafka.Addrs() {
-			bytes = append(bytes, from[a].Load())
-		}
-		return bytes
-	}
-	const much = 1 << 20 // the records have three times that; whatever else is said has kilobytes
-	racks := []string{"a", "b", "c"}
-	for i, rack := range racks {
-		if !namesReplicas() {
-			break // the leaders are read
-		}
-		// A broker that the controller has not heard of for a while is no choice, and
-		// then the leaders are read: the next reader finds it again.
-		await.Until(t, func() error {
-			for at, bytes := range read(rack, half, nil) {
-				if (at == i) != (bytes > much) {
-					return fmt.Errorf("rack %s: %d bytes from broker %d", rack, bytes, at+1)
-				}
-			}
-			return nil
-		})
-	}
-
-	led := newTopic(t, kafka.Addrs(), 1)
-	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: led, Group: led, Session: 3 * time.Second})
-	produce(t, kafka.Addrs(), led, 0, numbered("", 0, 50))
-	g, err := s.Assign(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	meta, err := s.metadata(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leader := int(meta.partitions[0].leader)
-	k := newTaker(map[int32]int64{0: 0})
-	fetched := make(chan error, 1)
-	go func() { fetched <- k.fetch(ctx, g, map[int32]int64{0: 100}) }()
-	read(racks[leader-1], map[int32]int64{0: 200, 1: 200, 2: 200}, func() {
-		eventually(t, "some is read from the leader", func() bool { ok, _ := k.reached(map[int32]int64{0: 50}); return ok })
-		kafka.Kill(leader)
-		killed := time.Now()
-		produce(t, kafka.Addrs(), led, 0, numbered("", 50, 100))
-		t.Logf("the producer got through %v after the kill", time.Since(killed).Round(time.Millisecond))
-		write(100, 200)
-	})
-	if err := <-fetched; err != nil {
-		t.Fatal(err)
-	}
-	sameList(t, "read from the leaders", k.plain[0], numbered("", 0, 100))
-	// The group works with two brokers of three, also if the third was its
-	// coordinator.
-	if g := next(t, ctx, s); len(g.Partitions()) != 1 {
-		t.Errorf("%d partitions", len(g.Partitions()))
 	}
 }

@@ -259,23 +259,3 @@ func TestUnusualRecordsReadAsFranzDoes(t *testing.T) {
 		}
 	}
 }
-
-// Reading may begin anywhere: inside a batch, at its end, after the log's last
-// record.
-func TestReadingBeginsWhereAsked(t *testing.T) {
-	kafka := realKafka(t)
-	topic := newTopic(t, kafka.Addrs(), 1)
-	for i := 0; i < 100; i += 10 {
-		produce(t, kafka.Addrs(), topic, 0, numbered("", i, i+10), kgo.ProducerLinger(20*time.Millisecond))
-	}
-	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic})
-	ctx := await.Context(t)
-	g, err := s.Assign(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, from := range []int64{0, 1, 9, 10, 55, 99, 100} {
-		got := fetchTo(t, ctx, g, map[int32]int64{0: from}, map[int32]int64{0: 100})
-		sameList(t, fmt.Sprint("from ", from), got.plain[0], numbered("", int(from), 100))
-	}
-}

@@ -208,37 +208,6 @@ func metadataResponse(t *testing.T, version int16) {
 	}
 }
 
-func TestParseOffsets(t *testing.T) { versions(t, protocol.ListOffsets, offsetsResponse) }
-
-func offsetsResponse(t *testing.T, version int16) {
-	r := kmsg.NewPtrListOffsetsResponse()
-	topic := kmsg.NewListOffsetsResponseTopic()
-	topic.Topic = "clicks"
-	for i := range int32(2) {
-		p := kmsg.NewListOffsetsResponseTopicPartition()
-		p.Partition, p.Offset = i, 100+int64(i)
-		topic.Partitions = append(topic.Partitions, p)
-	}
-	r.Topics = append(r.Topics, topic)
-	whole := answered(r, version)
-	found, codes := make(map[int32]int64), make(map[int32]error)
-	if err := parseOffsets(whole, found, codes); err != nil || found[0] != 100 || found[1] != 101 {
-		t.Errorf("%v, %v", found, err)
-	}
-	all := whole.response
-	for n := range all {
-		if whole.response = all[:n]; n >= 4 && parseOffsets(whole, found, codes) == nil {
-			t.Errorf("%d of %d bytes parse", n, len(all))
-		}
-	}
-	r.Topics[0].Partitions[1].ErrorCode = 78
-	clear(found)
-	err := parseOffsets(answered(r, version), found, codes)
-	if err != nil || len(found) != 1 || found[0] != 100 || !errors.Is(codes[1], kafka.OffsetNotAvailable) || judge(codes[1]) != retry {
-		t.Errorf("%v, %v, %v", found, codes, err)
-	}
-}
-
 func TestVerdicts(t *testing.T) {
 	for code := kafka.Error(-1); code < 130; code++ {
 		if got := judge(code); got == ours {
@@ -271,16 +240,6 @@ func TestVerdicts(t *testing.T) {
 	} {
 		if err := c.explain(code); !strings.Contains(err.Error(), words) || !errors.Is(err, code) {
 			t.Errorf("%v is explained as %v", code, err)
-		}
-	}
-}
-
-func TestPauses(t *testing.T) {
-	pause := pauses()
-	for n := range 100 {
-		want := min(backoffLast, backoffFirst<<min(n, 10))
-		if d := jitter(pause.Next()); d < want*3/4 || d > want*5/4 {
-			t.Errorf("after failure %d it pauses for %v, want about %v", n+1, d, want)
 		}
 	}
 }

@@ -27,9 +27,9 @@ func (s *Source) groupTrouble() string {
 
 func (s *Source) setTrouble(text string) { s.trouble.Store(&text) }
 
-// String names a member so that people can find the process.
-func (m memberView) String() string {
-	return fmt.Sprintf("client %q at %s (member %s)", m.client, strings.TrimPrefix(m.host, "/"), m.id)
+// named returns a member so that people can find the process.
+func named(m memberView) string {
+	return fmt.Sprintf("client %q at %s (member %s)", m.ClientID, strings.TrimPrefix(m.ClientHost, "/"), m.MemberID)
 }
 
 func names(ms []memberView) string {
@@ -42,7 +42,7 @@ func names(ms []memberView) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(m.String())
+		b.WriteString(named(m))
 	}
 	return b.String()
 }
@@ -89,11 +89,11 @@ func (s *Source) attend(ctx context.Context) {
 		}
 		var dead, others []memberView
 		joined := false
-		for _, m := range g.members {
+		for _, m := range g.Members {
 			switch {
-			case m.client == s.config.ClientID:
+			case m.ClientID == s.config.ClientID:
 				joined = true
-			case s.config.Gone != nil && s.config.Gone(m.client) && !s.removed[m.client]:
+			case s.config.Gone != nil && s.config.Gone(m.ClientID) && !s.removed[m.ClientID]:
 				dead = append(dead, m)
 			default:
 				others = append(others, m)
@@ -104,17 +104,17 @@ func (s *Source) attend(ctx context.Context) {
 		case len(dead) > 0:
 			var ids []string
 			for _, m := range dead {
-				ids = append(ids, m.id)
+				ids = append(ids, m.MemberID)
 			}
 			if err := c.leave(ctx, ids...); err != nil {
 				s.notices.log.Debug("kafka: taking dead members out of the group", "error", stableText(err))
 				continue
 			}
 			for _, m := range dead {
-				s.removed[m.client] = true
+				s.removed[m.ClientID] = true
 			}
 			s.notices.log.Info("kafka: took members out of the group whose process is dead", "members", names(dead))
-		case len(others) > 0 && g.state != stable && time.Since(began) > waitUnsaid:
+		case len(others) > 0 && g.GroupState != stable && time.Since(began) > waitUnsaid:
 			text := fmt.Sprintf("group %s waits until all its members have joined again, for each at most its session, or %v if it is alive: %s", s.config.Group, s.config.Rebalance, names(others))
 			s.setTrouble(text)
 			if text != said {
@@ -143,7 +143,7 @@ func (s *Source) survey(ctx context.Context, l *lease, mine int) {
 	s.setTrouble("")
 	for pause := lookFirst; ; pause = min(2*pause, lookLast) {
 		_, g, err := s.look(ctx)
-		if err == nil && g.state == stable {
+		if err == nil && g.GroupState == stable {
 			s.judgeGroup(mine, g)
 			return
 		}
@@ -166,7 +166,7 @@ func (s *Source) judgeGroup(mine int, g groupView) {
 		log.Warn("kafka: " + odd)
 	}
 	if wrong == "" && mine == 0 {
-		log.Info("kafka: no partitions for this member: the group has more members than the topic has partitions", "members", len(g.members))
+		log.Info("kafka: no partitions for this member: the group has more members than the topic has partitions", "members", len(g.Members))
 	}
 }
 
@@ -182,21 +182,21 @@ type outsiders struct {
 
 // outsiders looks for them in a group.
 func (s *Source) outsiders(g groupView) (out outsiders) {
-	out.assignor = g.protocol
-	for _, m := range g.members {
-		_, claim := subscription(m.metadata)
-		given, _, err := assignment(m.assignment)
+	out.assignor = g.ProtocolData
+	for _, m := range g.Members {
+		_, claim := subscription(m.MemberMetadata)
+		given, _, err := assignment(m.MemberAssignment)
 		if err != nil {
 			given = nil
 		}
 		partitions := given[s.config.Topic]
 		var as *[]memberView
 		switch has := len(partitions) > 0; {
-		case claim.Database == "" && isWeir(m.id), claim.Database != "" && (claim.Database == s.config.Database.ID || s.config.Database.ID == ""):
+		case claim != nil && (claim.Database == s.config.Database.ID || s.config.Database.ID == ""):
 			continue
-		case claim.Database == "" && has:
+		case claim == nil && has:
 			as = &out.foreign
-		case claim.Database == "":
+		case claim == nil:
 			as = &out.idle
 		case has:
 			as = &out.rivals
@@ -219,7 +219,7 @@ func (f *outsiders) wrong(s *Source, mine int) string {
 		return fmt.Sprintf("%s are with a program that is not weir, so weir does not count them: %s, in group %s by assignor %q. Give it a group of its own, or stop it",
 			which, names(append(f.foreign, f.rivals...)), s.config.Group, f.assignor)
 	case len(f.rivals) > 0 && mine > 0:
-		return fmt.Sprintf("%s are counted into database %s, and the rest into %s: %s. The group's leader does not know about databases: restart it with this version of weir, or give one of the two deployments another kafka.group",
+		return fmt.Sprintf("%s are counted into database %s, and the rest into %s: %s. Give one of the two deployments another kafka.group",
 			which, f.rival(), s.config.Database, names(f.rivals))
 	case len(f.rivals) > 0:
 		return s.refusal(f.rival())
@@ -228,7 +228,7 @@ func (f *outsiders) wrong(s *Source, mine int) string {
 }
 
 func (f *outsiders) rival() Database {
-	_, claim := subscription(f.rivals[0].metadata)
+	_, claim := subscription(f.rivals[0].MemberMetadata)
 	return claim.database()
 }
 

@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -94,52 +93,4 @@ func TestDeadMemberIsRemoved(t *testing.T) {
 		contains(t, "the log", book.String(), "waits until all its members", "weir-b-7-old", "127.0.0.1")
 		eventually(t, "nothing is waited for any more", func() bool { return s.Trouble() == "" })
 	})
-}
-
-// Two processes that cannot see each other, with one host name in two
-// containers, each assume that the other is dead. Both stay in the group.
-func TestMembersThatTakeEachOtherForDead(t *testing.T) {
-	kafka := realKafka(t)
-	topic := newTopic(t, kafka.Addrs(), 2)
-	ctx, cancel := context.WithCancel(await.Context(t))
-	type process struct {
-		id    string
-		share atomic.Int32
-		book  interface{ String() string }
-	}
-	ps := []*process{{id: "weir-a-1-x"}, {id: "weir-a-1-y"}}
-	var all sync.WaitGroup
-	defer all.Wait()
-	defer cancel()
-	for _, p := range ps {
-		s, book := open(t, Config{
-			Brokers: kafka.Addrs(), Topic: topic, Group: topic, ClientID: p.id,
-			Gone: func(id string) bool { return id != p.id },
-		})
-		p.book = book
-		all.Go(func() {
-			for {
-				g, err := s.Next(ctx)
-				if err != nil {
-					return
-				}
-				p.share.Store(int32(len(g.Partitions())))
-				<-g.Done()
-				p.share.Store(0)
-				g.Release()
-			}
-		})
-	}
-	since := time.Now()
-	eventually(t, "each has kept its share for a while", func() bool {
-		if ps[0].share.Load() != 1 || ps[1].share.Load() != 1 {
-			since = time.Now()
-		}
-		return time.Since(since) > 3*time.Second
-	})
-	for _, p := range ps {
-		if n := strings.Count(p.book.String(), "process is dead"); n > 1 {
-			t.Errorf("%s took the other out %d times", p.id, n)
-		}
-	}
 }

@@ -1,13 +1,13 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 )
 
@@ -76,12 +76,12 @@ func (s *Source) OpenTransactions(ctx context.Context) ([]OpenTransaction, error
 func (o *OpenTransaction) parse(r *reader) error {
 	r.throttle(true)
 	first := int64(-1)
-	var code kafka.Error
+	var code int16
 	for n := r.array(3); n > 0; n-- {
 		r.text() // topic
 		for n := r.array(9); n > 0; n-- {
 			r.int32() // partition
-			code = kafka.Error(r.int16())
+			code = r.int16()
 			r.text() // the code as text
 			for n := r.array(37); n > 0; n-- {
 				id, epoch := r.int64(), r.int32()
@@ -103,7 +103,7 @@ func (o *OpenTransaction) parse(r *reader) error {
 		r.tags()
 	}
 	r.tags()
-	return r.end("the producers of a partition", code)
+	return cmp.Or(r.done("the producers of a partition"), codeError(code))
 }
 
 // String describes the transaction and its producer.

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -52,6 +53,29 @@ func (s *Source) exchange(ctx context.Context, c *call, within time.Duration) er
 		s.dialects.Delete(c.broker)
 	}
 	return err
+}
+
+// ask sends one of kafka-go's typed requests. kafka-go's Client would choose the broker
+// itself: the leader of a partition by metadata that may be old, and the coordinator of a
+// group by a request before each other one.
+func ask[R protocol.Message](ctx context.Context, s *Source, broker int32, m protocol.Message, within time.Duration) (r R, err error) {
+	c, err := s.newCall(ctx, m.ApiKey(), broker)
+	if err != nil {
+		return r, err
+	}
+	var b bytes.Buffer
+	if err := protocol.WriteRequest(&b, c.version, correlation, s.config.ClientID, m); err != nil {
+		return r, err
+	}
+	c.writer.b = b.Bytes()
+	if err := s.exchange(ctx, c, within); err != nil {
+		return r, err
+	}
+	_, response, err := protocol.ReadResponse(io.MultiReader(bytes.NewReader(binary.BigEndian.AppendUint32(nil, uint32(len(c.response)))), bytes.NewReader(c.response)), c.api, c.version)
+	if err != nil {
+		return r, fmt.Errorf("a broker sent a response that does not parse: %w", err)
+	}
+	return response.(R), nil
 }
 
 // errMuted closes a connection from which the broker will not read for a while
@@ -317,6 +341,13 @@ func (r *reader) compactTags() uint64 {
 		return 0
 	}
 	return n
+}
+
+// throttle skips the throttle time, if it is there: the broker has already waited.
+func (r *reader) throttle(there bool) {
+	if there {
+		r.int32()
+	}
 }
 
 // done ends a parser: it returns an error if a value did not fit.
