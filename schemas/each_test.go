@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/twmb/avro"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -371,101 +370,6 @@ func FuzzProtobufEach(f *testing.F) {
 			checkProtoEach(t, of, &all[i], plain, data)
 		}
 	})
-}
-
-// TestProtobufEach: where events can be in a message, and what its bytes may be.
-func TestProtobufEach(t *testing.T) {
-	_, s := batchOf(t)
-	of := func(number protowire.Number, parts ...[]byte) []byte {
-		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), bytes.Join(parts, nil))
-	}
-	ev := func(text string) []byte { return of(2, of(14, []byte(text))) }
-	app := func(name string) []byte { return of(1, []byte(name)) }
-	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
-	for _, c := range []struct {
-		name, each string
-		data       []byte
-		want       string
-	}{
-		{"nothing", "body.events", []byte{}, "0"},
-		{"a body without", "body.events", of(1, app("web")), "0"},
-		{"two, with a field between them", "body.events", of(1, ev("x"), app("web"), ev("y")), "2; x,web; y,web"},
-		{"two bodies are merged", "body.events", join(of(1, ev("x"), app("web")), of(1, app("tv"), ev("y"))), "2; x,tv; y,tv"},
-		{"a fault in one", "body.events", of(1, ev("x"), of(2, []byte{0x72, 9}), ev("\xff"), ev("y")), "4; x,; " + event.ErrProtoEnd.Error() + "; " + event.ErrUTF8.Error() + "; y,"},
-		{"a fault beside them", "body.events", of(1, ev("x"), []byte{0x0a, 9}), event.ErrProtoEnd.Error()},
-		{"a text of no UTF-8 beside them", "body.events", of(1, ev("x"), app("\xff")), event.ErrUTF8.Error()},
-		{"another wire type", "body.events", of(1, protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 7), ev("x")), "1; x,"},
-		{"in a oneof", "other.events", join(of(4, ev("x"))), "1; x,"},
-		{"in a oneof, and another member", "other.events", join(of(4, ev("x")), of(5, []byte("no"))), "0"},
-		{"in a oneof, another member, and again", "other.events", join(of(4, ev("x")), of(5, []byte("no")), of(4, ev("y"))), "1; y,"},
-		{"in a map", "by.a.events", of(6, app("a"), of(2, ev("x"), ev("y"))), "2; x,; y,"},
-		{"in a map, twice", "by.a.events", join(of(6, app("a"), of(2, ev("x"), ev("y"))), of(6, app("a"), of(2, ev("z")))), "1; z,"},
-		{"a field that the schema lacks", "body.no", of(1, ev("x")), "event: field body.no is missing"},
-		{"texts", "body.texts", of(1, of(3, []byte("x"))), "event: field body.texts is not an array"},
-		{"a single message", "body.one", of(1, of(4)), "event: field body.one is not an array"},
-		{"a map", "by", of(6, app("a")), "event: field by is not an array"},
-	} {
-		beside := "record:body.app"
-		if c.each == "by" {
-			beside = "record:after"
-		}
-		r := eachReader(t, event.Protobuf, s, c.each, []string{"text", beside})
-		for range 2 {
-			if got := eachText(r, c.data, 2); got != c.want {
-				t.Errorf("%s: %s, want %s", c.name, got, c.want)
-			}
-		}
-	}
-	r := eachReader(t, event.Protobuf, s, "body.events", []string{"text"})
-	many := bytes.Repeat(of(1, of(2)), event.MaxEvents)
-	if n, err := open(r, many); err != nil || n != event.MaxEvents {
-		t.Errorf("%d events, %v", n, err)
-	}
-	if _, err := open(r, append(many, of(1, of(2))...)); !errors.Is(err, event.ErrEvents) {
-		t.Errorf("one too many: %v", err)
-	}
-	if _, err := event.NewReader(event.Form{Format: event.Protobuf, Each: event.Whole}, nil); err == nil {
-		t.Error("a message may be an array")
-	}
-}
-
-// TestEachOfSchema: in which places of a schema there is an array of events, and what a path in it leads to.
-func TestEachOfSchema(t *testing.T) {
-	inAvro := mustAvro(t, batches)
-	_, inProto := batchOf(t)
-	for _, c := range []struct {
-		s          *event.Schema
-		each, path string
-		has, leads bool
-	}{
-		{inAvro, "body.events", "items[0].sku", true, true},
-		{inAvro, "body.events", "items[0].nothing", true, false},
-		{inAvro, "body.events", "header:h", true, true},
-		{inAvro, "body.events", "app", true, false},
-		{inAvro, "$", "", false, false},
-		{inAvro, "body", "", false, false},
-		{inAvro, "body.app", "", false, false},
-		{inAvro, "sentAt", "", false, false},
-		{inProto, "body.events", "items[0].sku", true, true},
-		{inProto, "body.events", "app", true, false},
-		{inProto, "by.any.events", "text", true, true},
-		{inProto, "body.events[0].items", "sku", true, true},
-		{inProto, "body.events[0]", "", false, false},
-		{inProto, "body.texts", "", false, false},
-		{inProto, "by", "", false, false},
-		{inProto, "body", "", false, false},
-		{inProto, "$", "", false, false},
-	} {
-		f := File{schema: c.s}
-		if has := f.HasEvents(c.each); has != c.has || has && f.Leads(c.each, c.path) != c.leads {
-			t.Errorf("%s: %v, want %v; at %s: %v, want %v", c.each, has, c.has, c.path, f.Leads(c.each, c.path), c.leads)
-		}
-		for path, leads := range map[string]bool{"record:body.app": true, "record:body.nothing": false} {
-			if f.Leads(c.each, path) != leads {
-				t.Errorf("%s: %s leads: %v", c.each, path, !leads)
-			}
-		}
-	}
 }
 
 // TestBinaryEachDoesNotAllocate: not for a record, and not for an event.

@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/twmb/avro"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/dynamicpb"
 
 	"weir/event"
 )
@@ -87,32 +85,6 @@ func TestAvroKeysReadAsTheReference(t *testing.T) {
 		if string(vals[0].Bytes) != fmt.Sprint(i%50) {
 			t.Fatalf("record %d: the value has %q", i, vals[0].Bytes)
 		}
-	}
-}
-
-// TestProtobufKeysReadAsTheReference: the same of messages, with dynamicpb.
-func TestProtobufKeysReadAsTheReference(t *testing.T) {
-	of, key := eventOf(t)
-	value := mustProto(t, `syntax = "proto3"; message V { int32 n = 1; }`).schema(event.SchemaName{Message: []int{0}})
-	have := map[string]*event.Schema{string(idOne) + "\x00": value, string(idTwo) + "\x02\x02": key}
-	paths := []string{"n"}
-	for _, path := range messagePaths {
-		paths = append(paths, "key:"+path)
-	}
-	r := keyed(t, event.Protobuf, "", paths...)
-	random := rand.New(rand.NewPCG(8, 2))
-	vals := make([]event.Value, len(paths))
-	for i := range 1000 {
-		data := randomEvent(t, random, of)
-		m := dynamicpb.NewMessage(of)
-		if err := proto.Unmarshal(data, m); err != nil {
-			t.Fatal(err)
-		}
-		rec := event.Record{Value: append(bytes.Clone(idOne), 0, 8, 7), Envelope: &event.Envelope{Key: append(append(bytes.Clone(idTwo), 2, 2), data...)}}
-		if asked, err := readKeyed(r, &rec, vals, have); err != nil || len(asked) > 0 != (i == 0) || string(vals[0].Bytes) != "7" {
-			t.Fatalf("record %d: asks for %q, the value has %q, %v", i, asked, vals[0].Bytes, err)
-		}
-		compareMessage(t, data, vals[1:], m, messagePaths)
 	}
 }
 
@@ -232,76 +204,4 @@ func TestKeys(t *testing.T) {
 	if _, err := e.Open(&rec); err == nil || err.Error() != "event: the record's key: Avro: the value ends in the middle" {
 		t.Errorf("a key that is cut: %v", err)
 	}
-}
-
-// FuzzKeys: any bytes are read as the key of a record as they are as its value, in both formats.
-func FuzzKeys(f *testing.F) {
-	inAvro := mustAvro(f, everything)
-	_, inProto := eventOf(f)
-	oracle := avro.MustParse(everything)
-	random := rand.New(rand.NewPCG(8, 3))
-	of, _ := eventOf(f)
-	for range 20 {
-		data, err := oracle.Encode(randomAvro(random, oracle.Root(), map[string]*avro.SchemaNode{}, 0))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(append(bytes.Clone(idTwo), data...))
-		f.Add(append(append(bytes.Clone(idTwo), 2, 2), randomEvent(f, random, of)...))
-	}
-	number := mustAvro(f, `"int"`)
-	message := mustProto(f, `syntax = "proto3"; message V { int32 n = 1; }`).schema(event.SchemaName{Message: []int{0}})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if bytes.HasPrefix(data, idOne) { // the id of the value's schema
-			return
-		}
-		for _, c := range []struct {
-			format event.Format
-			schema *event.Schema
-			paths  []string
-			value  []byte // a good one
-			of     *event.Schema
-		}{
-			{event.Avro, inAvro, everyPath, append(bytes.Clone(idOne), 2), number},
-			{event.Protobuf, inProto, messagePaths, append(bytes.Clone(idOne), 0, 8, 1), message},
-		} {
-			var inKey []string
-			for _, path := range c.paths {
-				inKey = append(inKey, "key:"+path)
-			}
-			alone, err := event.NewReader(event.Form{Format: c.format, Framed: true}, c.paths)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := keyed(t, c.format, "", inKey...)
-			got, want := make([]event.Value, len(c.paths)), make([]event.Value, len(c.paths))
-			record := event.Record{Value: append([]byte{}, data...)}
-			need, ok := alone.Select(&record)
-			if !ok {
-				alone.Learn(need, c.schema)
-				r.Learn(need, c.schema)
-				alone.Select(&record)
-			}
-			wrong := alone.Read(&record, want)
-			rec := event.Record{Value: c.value, Envelope: &event.Envelope{Key: data}}
-			if data == nil {
-				rec.Envelope.Key = []byte{}
-			}
-			if need, ok := r.Select(&rec); !ok {
-				r.Learn(need, c.of)
-			}
-			if need, ok := r.Select(&rec); !ok {
-				t.Fatalf("%x: the key needs %v, and the value does not", data, need.Name())
-			}
-			err = r.Read(&rec, got)
-			if !errors.Is(err, wrong) {
-				t.Fatalf("%x: %v as a key, %v as a value", data, err, wrong)
-			}
-			for i := range got {
-				if err == nil && (got[i].Kind != want[i].Kind || !bytes.Equal(got[i].Bytes, want[i].Bytes)) {
-					t.Fatalf("%x: %s is %v %q in a key, %v %q in a value", data, c.paths[i], got[i].Kind, got[i].Bytes, want[i].Kind, want[i].Bytes)
-				}
-			}
-		}
-	})
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -462,44 +461,6 @@ func TestProtobufDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestProtobufImports: every file that Confluent's registry lets a schema import without a
-// reference is there, and a field of its messages is read.
-func TestProtobufImports(t *testing.T) {
-	text := `syntax = "proto3"; import "confluent/meta.proto"; import "confluent/type/decimal.proto";`
-	for _, name := range []string{"calendar_period", "color", "date", "datetime", "dayofweek", "decimal", "expr", "fraction", "interval", "latlng", "localized_text", "money", "month",
-		"phone_number", "postal_address", "quaternion", "timeofday"} {
-		text += `import "google/type/` + name + `.proto";`
-	}
-	for _, name := range []string{"any", "api", "descriptor", "duration", "empty", "field_mask", "source_context", "struct", "timestamp", "type", "wrappers"} {
-		text += `import "google/protobuf/` + name + `.proto";`
-	}
-	f := mustProto(t, text+`message Sale { google.type.Money price = 1; google.type.Date day = 2; google.type.LatLng at = 3; google.type.DayOfWeek on = 4; confluent.type.Decimal tax = 5; }`)
-
-	// 12.50 EUR, on Tuesday, 2026-11-24, at 52.5 and 13.4 degrees.
-	money := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "EUR")
-	money = protowire.AppendVarint(protowire.AppendTag(money, 2, protowire.VarintType), 12)
-	money = protowire.AppendVarint(protowire.AppendTag(money, 3, protowire.VarintType), 500_000_000)
-	place := protowire.AppendFixed64(protowire.AppendTag(nil, 1, protowire.Fixed64Type), math.Float64bits(52.5))
-	place = protowire.AppendFixed64(protowire.AppendTag(place, 2, protowire.Fixed64Type), math.Float64bits(13.4))
-	sale := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), money)
-	sale = protowire.AppendBytes(protowire.AppendTag(sale, 2, protowire.BytesType), []byte{8, 0xea, 15, 16, 11, 24, 24})
-	sale = protowire.AppendBytes(protowire.AppendTag(sale, 3, protowire.BytesType), place)
-	sale = protowire.AppendVarint(protowire.AppendTag(sale, 4, protowire.VarintType), 2)
-
-	paths := []string{"price.currency_code", "price.units", "price.nanos", "day.year", "day.month", "day.day", "at.latitude", "at.longitude", "on", "tax.scale"}
-	vals := make([]event.Value, len(paths))
-	if err := read(reader(t, event.Protobuf, f.schema(event.SchemaName{Message: []int{0}}), paths), sale, vals); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, v := range vals {
-		got = append(got, string(v.Bytes))
-	}
-	if want := "EUR 12 500000000 2026 11 24 52.5 13.4 TUESDAY "; strings.Join(got, " ") != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // TestProtobufIndexes: the message is the one that the indexes of a record name, as
 // confluent-kafka 2.12.0 for Python writes them, and imports come from references.
 func TestProtobufIndexes(t *testing.T) {
@@ -557,48 +518,6 @@ message E { Other e = 1 [(confluent.field_meta).doc = "x"]; }`, []source{{"other
 	}
 	if _, err := compileProto("x", func(string) (io.ReadCloser, error) { return nil, fs.ErrNotExist }); err == nil {
 		t.Error("a file that is not there is compiled")
-	}
-}
-
-// TestProtobufEnumsOfMaps: an entry of a map whose value is a number that a closed enum does not have counts as
-// unknown, as the specification says, and one without a value has the first symbol. (dynamicpb takes every enum for
-// an open one.)
-func TestProtobufEnumsOfMaps(t *testing.T) {
-	f := mustProto(t, `syntax = "proto2"; enum E { FIVE = 5; ONE = 1; } message M { map<string, E> of = 1; }`)
-	r := reader(t, event.Protobuf, f.schema(event.SchemaName{Message: []int{0}}), []string{"of.a", "of.b"})
-	all := reader(t, event.Protobuf, f.schema(event.SchemaName{Message: []int{0}}), []string{"of"})
-	entry := func(key string, value ...byte) []byte {
-		inner := append(protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), key), value...)
-		return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), inner)
-	}
-	of := func(n uint64) []byte {
-		return protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), n)
-	}
-	for _, c := range []struct {
-		data []byte
-		want string
-	}{
-		{entry("a", of(1)...), "string ONE, missing "},
-		{entry("a", of(3)...), "missing , missing "},
-		{entry("a"), "string FIVE, missing "},
-		{append(entry("a", of(1)...), entry("a", of(3)...)...), "string ONE, missing "},
-		{append(entry("a", of(3)...), entry("b", of(5)...)...), "missing , string FIVE"},
-		{entry("a", append(of(3), of(1)...)...), "string ONE, missing "},
-		{entry("a", append(of(1), of(3)...)...), "missing , missing "},
-	} {
-		vals := make([]event.Value, 2)
-		err := read(r, c.data, vals)
-		if got := fmt.Sprintf("%v %s, %v %s", vals[0].Kind, vals[0].Bytes, vals[1].Kind, vals[1].Bytes); err != nil || got != c.want {
-			t.Errorf("%x: %s, %v; want %s", c.data, got, err, c.want)
-		}
-		// The map itself is there if an entry is.
-		want := event.Composite
-		if c.want == "missing , missing " {
-			want = event.Missing
-		}
-		if err := read(all, c.data, vals[:1]); err != nil || vals[0].Kind != want {
-			t.Errorf("%x: the map is %v, %v; want %v", c.data, vals[0].Kind, err, want)
-		}
 	}
 }
 
