@@ -119,7 +119,13 @@ func inferJob(ctx context.Context, cfg *config.Config, origins *config.Origins, 
 		return &exit{exitFailed, fmt.Errorf("topic %s does not exist", topic),
 			"--topic names it, and kafka.brokers the brokers: " + strings.Join(cfg.Kafka.Brokers, ", ")}
 	}
-	records, err := newestRecords(within, src, n)
+	logs, err := src.Spans(within)
+	if ingest.Lacks(err) {
+		fmt.Fprintf(errs, "note: %v; the others are read\n", err)
+	} else if err != nil {
+		return err
+	}
+	records, err := newestRecords(within, src, newestOf(logs, n))
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		fmt.Fprintf(errs, "note: stopped after %s, with %d records\n", sampleTimeout, len(records))
 		err = nil
@@ -191,14 +197,9 @@ func writeOutcomes(text *bytes.Buffer, facts *infer.Facts, outcomes [window.Outc
 	text.WriteString(".\n")
 }
 
-// newestRecords returns the newest n records of a topic, with their keys and headers, by
-// partition.
-func newestRecords(ctx context.Context, src *ingest.Source, n int64) ([]event.Record, error) {
-	all, err := src.Spans(ctx)
-	if err != nil {
-		return nil, err
-	}
-	spans, from := newestOf(all, n), map[int32]int64{}
+// newestRecords returns the records of spans, with their keys and headers, by partition.
+func newestRecords(ctx context.Context, src *ingest.Source, spans map[int32]event.Span) ([]event.Record, error) {
+	from := map[int32]int64{}
 	for p, span := range spans {
 		from[p] = span.First
 	}

@@ -17,7 +17,8 @@ import (
 )
 
 // TestWithoutALeader: one of two partitions has no leader. A process that starts counts the other, and that one as
-// soon as it can; /readyz, weir check and weir verify name it meanwhile, and do the rest of their work.
+// soon as it can; /readyz, weir check, verify,
+// tap and infer name it meanwhile, and do the rest of their work.
 func TestWithoutALeader(t *testing.T) {
 	s := newStage(t)
 	s.done(t, "migrate")
@@ -58,6 +59,13 @@ func TestWithoutALeader(t *testing.T) {
 	out := says(1, "verify", "clicks: what can be read now adds up: ", "error: job clicks is not verified: "+missing, "appended: everything adds up: ")
 	if strings.Contains(out, "mismatch") || strings.Contains(out, "clicks: everything") {
 		t.Errorf("weir verify:\n%s", out)
+	}
+
+	for _, args := range [][]string{{"tap", "--job", "clicks", "--from", "beginning", "--until", "end"}, {"infer", "--topic", "clicks"}} {
+		cmd, out, ended := s.start(t, args...)
+		if got := ends(t, cmd, ended); got != 0 || !strings.Contains(out.String(), "note: "+missing) || !strings.Contains(out.String(), "the others are read") {
+			t.Errorf("weir %s: exit code %d\n%s", args[0], got, out)
+		}
 	}
 
 	_, book, _ := s.start(t, "run")

@@ -185,7 +185,9 @@ func (t *tap) run(ctx context.Context, cfg *config.Config) error {
 		}
 	}
 	logs, err := src.Spans(ctx)
-	if err != nil {
+	if ingest.Lacks(err) {
+		fmt.Fprintf(t.err, "note: %v; the others are read\n", err)
+	} else if err != nil {
 		return err
 	}
 	spans, err := t.spans(logs)
