@@ -518,14 +518,3 @@ func TestLogOfNewTopic(t *testing.T) {
 	found, _ = read(old0, old1, old2).Log(log)
 	check(t, "without ids", found, []Finding{{Kind: Beyond, Job: "clicks", Topic: "web", Partition: 1, Offsets: Offsets{0, 70}, Expected: 80, Found: 70}, of(Vanished, 2, 30, 0)})
 }
-
-// TestKinds: each kind has a name of its own.
-func TestKinds(t *testing.T) {
-	names := map[string]bool{}
-	for k := range Kinds {
-		if names[k.String()] || k.String() == "" {
-			t.Errorf("kind %d is called %q", k, k)
-		}
-		names[k.String()] = true
-	}
-}

@@ -128,38 +128,6 @@ func TestEachOfWhole(t *testing.T) {
 	}
 }
 
-func TestEachRefuses(t *testing.T) {
-	for _, c := range []struct {
-		form  Form
-		paths []string
-		want  string
-	}{
-		{Form{Each: "key:"}, nil, "not in the record's value"},
-		{Form{Each: "header:events"}, nil, "not in the record's value"},
-		{Form{Each: "a[json].events"}, nil, "not in the record's value"},
-		{Form{Each: "a..b"}, nil, "empty key"},
-		{Form{Each: "events[*]"}, nil, "want an index"},
-		{Form{Each: Whole}, []string{"a", "record:sentAt"}, `"record:sentAt": nothing is beside`},
-		{Form{Each: "events"}, []string{"record:events[0].a"}, "leads through"},
-		{Form{Each: "events.list"}, []string{"record:events"}, "beginning of another path"},
-		{Form{Format: TSV, Each: "c1"}, nil, "arrays of events in records of tsv"},
-		{Form{Format: Protobuf, Each: Whole}, nil, "a message of Protobuf is no array"},
-		{Form{Format: Avro, Each: Whole}, []string{"record:a"}, "nothing is beside"},
-	} {
-		if _, err := NewReader(c.form, c.paths); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v %q: %v, want %s", c.form, c.paths, err, c.want)
-		}
-	}
-	if all := EachFormats(); !slices.Equal(all, []string{"json", "json-schema", "avro", "protobuf", "cloudevents"}) {
-		t.Errorf("formats with arrays of events: %v", all)
-	}
-	r, err := NewReader(Form{}, []string{"record:a"}) // without Each it is a key
-	vals := make([]Value, 1)
-	if err != nil || r.Read(&Record{Value: []byte(`{"record:a":1}`)}, vals) != nil || texts(vals) != "number 1" {
-		t.Errorf("record:a without each: %s, %v", texts(vals), err)
-	}
-}
-
 // TestEachOfMany reads as many events as a record may have, and one more.
 func TestEachOfMany(t *testing.T) {
 	r := newEach(t, "e", "a")

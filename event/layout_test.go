@@ -153,26 +153,6 @@ func TestLayoutOfArrays(t *testing.T) {
 	}
 }
 
-// Several producers and optional keys: each layout is learned once.
-func TestLayoutsSideBySide(t *testing.T) {
-	s := newScanner(t, refPaths...)
-	var docs []string
-	for mask := range 16 {
-		doc := `{"ts":1`
-		for bit := range 4 {
-			if mask>>bit&1 == 1 {
-				doc += fmt.Sprintf(`,"opt%d":"x"`, bit)
-			}
-		}
-		docs = append(docs, doc+`,"page":"/"}`)
-	}
-	docs = append(docs, `{"ts": 1}`, `{"ts":1}`, "{\"ts\":1}\n", `{"ts":  1}`) // alike at first
-	teach(t, s, docs)
-	if n := hits(s, docs); n != len(docs) {
-		t.Errorf("%d of %d layouts known after one round", n, len(docs))
-	}
-}
-
 // Traffic without any order must not push the scanner beyond its bounds, and
 // the scanner must still learn a producer that comes after it.
 func TestLayoutsRecover(t *testing.T) {
@@ -196,17 +176,6 @@ func TestLayoutsRecover(t *testing.T) {
 	if hits(s, []string{click}) != 1 {
 		t.Error("a steady producer is not learned after disorder")
 	}
-}
-
-// A document with more values than a layout may have is scanned without one.
-func TestLayoutTooLong(t *testing.T) {
-	s := newScanner(t, refPaths...)
-	doc := manyKeys(maxMarks, `"ts":1`)
-	teach(t, s, []string{doc})
-	if hits(s, []string{doc}) != 0 {
-		t.Errorf("%d values were learned, the bound is %d", maxMarks+1, maxMarks)
-	}
-	checkScan(t, s, []byte(doc), refPaths)
 }
 
 func TestScanAllocatesNothing(t *testing.T) {

@@ -65,14 +65,3 @@ func TestShortScaled(t *testing.T) {
 		t.Errorf("only %d texts are short", short)
 	}
 }
-
-func BenchmarkScaled(b *testing.B) {
-	for _, text := range []string{"1234567", "129.95", "-1.5e3"} {
-		b.Run(text, func(b *testing.B) {
-			v := Value{Kind: Number, Bytes: []byte(text)}
-			for b.Loop() {
-				v.Scaled(2)
-			}
-		})
-	}
-}

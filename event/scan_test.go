@@ -237,21 +237,6 @@ func TestValuesAreViews(t *testing.T) {
 	}
 }
 
-// Several strings with escapes share the scratch, and it grows between them.
-func TestEscapedValuesTogether(t *testing.T) {
-	s := newScanner(t, "a", "b", "c")
-	vals := make([]Value, 3)
-	long := strings.Repeat(`\u0078`, 5000)
-	for range 3 {
-		if err := s.Scan([]byte(`{"a":"1\t1","b":"`+long+`","c":"\n"}`), vals); err != nil {
-			t.Fatal(err)
-		}
-		if string(vals[0].Bytes) != "1\t1" || string(vals[1].Bytes) != strings.Repeat("x", 5000) || string(vals[2].Bytes) != "\n" {
-			t.Fatalf("a = %q, b = %.10q…, c = %q", vals[0].Bytes, vals[1].Bytes, vals[2].Bytes)
-		}
-	}
-}
-
 func TestPaths(t *testing.T) {
 	for _, c := range []struct {
 		paths []string
@@ -291,27 +276,6 @@ func TestPaths(t *testing.T) {
 			t.Errorf("NewScanner(%.60q) = %v, want %q", c.paths, err, c.want)
 		}
 	}
-}
-
-func TestNoPaths(t *testing.T) {
-	s := newScanner(t)
-	for range 2 {
-		if err := s.Scan([]byte(click), nil); err != nil {
-			t.Error(err)
-		}
-		if err := s.Scan([]byte(click[1:]), nil); err == nil {
-			t.Error("accepted half a document")
-		}
-	}
-}
-
-func TestWrongNumberOfValues(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("Scan of two values with one path did not panic")
-		}
-	}()
-	_ = newScanner(t, "ts").Scan([]byte(click), make([]Value, 2))
 }
 
 // mutate changes a document a little, since mistakes show best in documents

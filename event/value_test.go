@@ -1,7 +1,6 @@
 package event
 
 import (
-	"encoding/binary"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -361,25 +360,6 @@ func TestValueMethodsAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestIntegerTime: an Integer is the same time as its text.
-func TestIntegerTime(t *testing.T) {
-	random := rand.New(rand.NewPCG(4, 5))
-	all := []int64{0, 1, -1, 999, -999, 1763600000000, math.MaxInt64, math.MinInt64, int64(maxTime), int64(maxTime) + 1, -int64(maxTime), -int64(maxTime) - 1, int64(maxTime) / 1000, int64(maxTime)/1000 + 1}
-	for range 100_000 {
-		all = append(all, int64(random.Uint64())>>random.IntN(64))
-	}
-	for _, n := range all {
-		integer := Value{Integer, binary.LittleEndian.AppendUint64(nil, uint64(n))}
-		for _, u := range []Unit{Seconds, Millis, Micros, Nanos, RFC3339, ISO8601, RecordTime} {
-			got, ok := integer.Time(u)
-			want, is := num(strconv.FormatInt(n, 10)).Time(u)
-			if ok != is || ok && got != want {
-				t.Fatalf("%d in %v: %d, %v; the text is %d, %v", n, u, got, ok, want, is)
-			}
-		}
-	}
-}
-
 // TestPlainInt: a number of up to eight bytes is read in the same way whether it is the end of its
 // buffer or digits, signs or anything else follow.
 func TestPlainInt(t *testing.T) {
@@ -409,24 +389,4 @@ func TestPlainInt(t *testing.T) {
 	if read[true] < 200_000 || read[false] < 20_000 {
 		t.Errorf("%v", read)
 	}
-}
-
-// BenchmarkInteger measures what a sum and a quantile read of an id.
-func BenchmarkInteger(b *testing.B) {
-	var vals [1024]Value
-	r := rand.New(rand.NewPCG(1, 5))
-	for i := range vals {
-		doc := strconv.AppendInt(nil, r.Int64N(2_000_000), 10)
-		vals[i] = Value{Number, append(doc, `,"page"`...)[:len(doc)]}
-	}
-	b.Run("Scaled", func(b *testing.B) {
-		for i := 0; b.Loop(); i++ {
-			vals[i%len(vals)].Scaled(0)
-		}
-	})
-	b.Run("Float", func(b *testing.B) {
-		for i := 0; b.Loop(); i++ {
-			vals[i%len(vals)].Float()
-		}
-	})
 }

@@ -80,19 +80,6 @@ func (g trickling) Fetch(ctx context.Context, from map[int32]int64, deliver func
 	})
 }
 
-// TestMemoryIdle: memory that a flush cannot free may exceed the budget while
-// there is nothing to flush, so that no acknowledgement will come.
-func TestMemoryIdle(t *testing.T) {
-	log := newLog(1, 300)
-	sink := newSink(spec())
-	src := &fakeSource{log: log, committed: map[int32]int64{}}
-	ctx := await.Context(t)
-	err := runJob(t, ctx, Config{Source: trickle{src}, Sink: sink, UntilEnd: true, Memory: 1, Flush: time.Millisecond})
-	if err != nil || ctx.Err() != nil {
-		t.Fatalf("the job stood still, with %d of 300 records durable: %v", src.committed[0], err)
-	}
-}
-
 // onceSource has partitions once, and never again.
 type onceSource struct {
 	*fakeSource

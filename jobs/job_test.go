@@ -444,24 +444,6 @@ func (deafSink) Known(context.Context) (map[int32]window.Known, error) {
 	return nil, errors.New("down")
 }
 
-// TestEndedBeforeKnown: a generation that ends while the ledger cannot be read
-// must not plan as if the ledger were empty: it would count a recreated topic
-// under the epoch of the old one.
-func TestEndedBeforeKnown(t *testing.T) {
-	j, err := New(Config{Spec: spec(), Sink: deafSink{newSink(spec())}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	gen := &fakeGeneration{s: &fakeSource{log: newLog(1, 10)}, done: make(chan struct{})}
-	close(gen.done)
-	if plans, err := j.plans(t.Context(), gen); !errors.Is(err, errEnded) {
-		t.Fatalf("plans %v, %v; want errEnded", plans, err)
-	}
-	if done, err := j.generation(t.Context(), gen, nil); done || err != nil {
-		t.Fatalf("the generation came to %v, %v; want another one", done, err)
-	}
-}
-
 // writesSink keeps the contents of every write.
 type writesSink struct {
 	*mergeSink
@@ -606,23 +588,6 @@ func TestCommitIsRepeated(t *testing.T) {
 	stop()
 }
 
-// TestStopWithoutSink: if the sink stays unreachable, a stop ends within its
-// time, and the error says that records will be read again.
-func TestStopWithoutSink(t *testing.T) {
-	sink := newSink(spec())
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	sink.fault = afterFirst(func() error {
-		cancel() // there is something to flush
-		return errors.New("connection refused")
-	})
-	src := &fakeSource{log: newLog(2, 5000), committed: map[int32]int64{}}
-	err := runJob(t, ctx, Config{Source: src, Sink: sink, Stop: 200 * time.Millisecond})
-	if !errors.Is(err, ErrUnflushed) {
-		t.Fatalf("got %v, want ErrUnflushed", err)
-	}
-}
-
 type fatalError struct{ error }
 
 func (fatalError) Fatal() bool { return true }
@@ -653,19 +618,6 @@ type unreadable struct {
 }
 
 func (s unreadable) Known(context.Context) (map[int32]window.Known, error) { return nil, s.err }
-
-// TestFatalAtStart: an error of the ledger that will not go away by itself ends the job, and names it.
-func TestFatalAtStart(t *testing.T) {
-	want := fatalError{errors.New("no such table")}
-	opens := newSink(spec())
-	opens.fault = func() error { return want }
-	for text, sink := range map[string]Sink{"reading the ledger": unreadable{newSink(spec()), want}, "opening the ledger": opens} {
-		src := &fakeSource{log: newLog(2, 5000), committed: map[int32]int64{}}
-		if err := runJob(t, t.Context(), Config{Source: src, Sink: sink}); err == nil || err.Error() != "job "+spec().Job+": "+text+": no such table" {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-}
 
 // TestMemory: while the sink does not answer, the job fetches up to its
 // budget and no further; when it answers again, it goes on by itself.

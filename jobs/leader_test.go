@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"weir/event"
-	"weir/window"
 )
 
 // A leaderSource has no leader of partition 1 while away is set. Its generations are of the others then, until back is closed.
@@ -102,41 +101,4 @@ func TestUntilEndWithoutALeader(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestStaleEndWithoutALeader: where the end of a log may be stale, and its leader is gone since, nothing is taken for
-// a truncated log.
-func TestStaleEndWithoutALeader(t *testing.T) {
-	log := newLog(3, 1000)
-	sink := newSink(spec())
-	src := &fakeSource{log: log, committed: map[int32]int64{}}
-	if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true}); err != nil {
-		t.Fatal(err)
-	}
-	away, lives := new(atomic.Bool), 0
-	away.Store(true)
-	src.ttl = func() time.Duration {
-		if lives++; lives > 3 {
-			away.Store(false)
-		}
-		return 0
-	}
-	stale := otherNext{leaderSource{src, away, nil, true}, func(a *event.Assignment) { a.LogEnd = 100 }}
-	if err := runJob(t, t.Context(), Config{Source: stale, Sink: sink, UntilEnd: true, Policy: window.Policy{NewEpoch: true}}); err != nil {
-		t.Fatal(err)
-	}
-	if got := sink.counts(); !maps.Equal(got, log.counts(t)) || lives < 4 {
-		t.Errorf("after %d generations the counts differ from the log's", lives)
-	}
-}
-
-// otherNext is an otherSource of a leaderSource.
-type otherNext struct {
-	leaderSource
-	change func(*event.Assignment)
-}
-
-func (s otherNext) Next(ctx context.Context) (Generation, error) {
-	g, err := s.leaderSource.Next(ctx)
-	return otherGeneration{g, s.change}, err
 }

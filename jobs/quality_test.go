@@ -95,37 +95,3 @@ func TestQuality(t *testing.T) {
 	c.Capped = 500
 	flush(time.Second, c, `msg="25 % of the last 2,000 records of job clicks are of groups beyond max_groups and count under __other__" see=jobs[].max_groups`)
 }
-
-// TestQualityIsBounded: the number of kept reasons is bounded, even if all
-// reasons differ.
-func TestQualityIsBounded(t *testing.T) {
-	var q quality
-	now := time.Now()
-	for i := range 10_000 {
-		q.add(now, stored(0, letters(window.Malformed, fmt.Sprint("reason ", i), 0, 0, 1)...), "clicks", slog.New(slog.DiscardHandler))
-	}
-	if n := len(q.malformed.reasons); n > maxReasons {
-		t.Errorf("%d reasons are kept, at most %d may be", n, maxReasons)
-	}
-}
-
-// TestStatusEvents: the status of a job whose records are arrays of events has both numbers.
-func TestStatusEvents(t *testing.T) {
-	for _, each := range []string{"", "batch"} {
-		spec := &window.Spec{Job: "clicks", Each: each}
-		var j Job
-		j.status.init(&Config{Spec: spec, Log: slog.New(slog.DiscardHandler)})
-		for range 2 {
-			c := stored(3)
-			c.Table = window.NewTable(spec)
-			if each != "" {
-				c.Events = window.Events{All: 50, By: [window.Gap]uint64{window.Counted: 40, window.Late: 10}}
-			}
-			j.status.flushed(time.Second, c, nil)
-		}
-		s := j.Status()
-		if s.Records["counted"] != 6 || (s.Events != nil) != (each != "") || each != "" && (s.Events["counted"] != 80 || s.Events["late"] != 20) {
-			t.Errorf("each %q: records %v, events %v", each, s.Records, s.Events)
-		}
-	}
-}

@@ -123,16 +123,3 @@ func TestCadence(t *testing.T) {
 		}
 	}
 }
-
-// TestCadenceWatermark: windows that become complete without a write are noted.
-func TestCadenceWatermark(t *testing.T) {
-	start := time.Unix(1_700_000_000, 0)
-	when := cadence{interval: time.Second, last: start}
-	when.made(start, true, seen{changes: 7, watermark: 100})
-	if roll, _ := when.due(start.Add(time.Second), true, seen{changes: 7, watermark: 100}); roll {
-		t.Error("it rolls up although nothing has changed")
-	}
-	if roll, _ := when.due(start.Add(time.Second), true, seen{changes: 7, watermark: 200}); !roll {
-		t.Error("it does not roll up although the watermark has moved")
-	}
-}

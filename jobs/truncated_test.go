@@ -125,32 +125,3 @@ func TestTruncatedSaid(t *testing.T) {
 		t.Errorf("the log says %s", &out)
 	}
 }
-
-// TestRecreatedSaid: a start with --new-epoch that counts a new topic under a new epoch says so, and
-// one that does not need the flag is silent.
-func TestRecreatedSaid(t *testing.T) {
-	sink := newSink(spec())
-	src := &fakeSource{log: newLog(1, 1000), topic: [16]byte{1}, committed: map[int32]int64{}}
-	var out bytes.Buffer
-	run := func() {
-		t.Helper()
-		out.Reset()
-		if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true, Policy: window.Policy{NewEpoch: true}, Log: slog.New(slog.NewTextHandler(&out, nil))}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const says = "the topic was deleted and created again, and a new epoch counts it"
-	run()
-	if strings.Contains(out.String(), says) {
-		t.Errorf("of the first topic the log says %s", &out)
-	}
-	src.log, src.topic, src.committed = newLog(1, 600), [16]byte{2}, map[int32]int64{}
-	run()
-	if !strings.Contains(out.String(), says) || !strings.Contains(out.String(), "partition=0 epoch=1 from=0 counted_of_old=1000") {
-		t.Errorf("of the second topic the log says %s", &out)
-	}
-	run()
-	if strings.Contains(out.String(), says) {
-		t.Errorf("of the second topic again the log says %s", &out)
-	}
-}

@@ -3,7 +3,6 @@ package jobs
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -126,29 +125,6 @@ func TestWatchRests(t *testing.T) {
 	})
 }
 
-// TestWatchReaches: the status says how far the logs reach, also while nothing is fetched because the sink does
-// not answer.
-func TestWatchReaches(t *testing.T) {
-	watched(t, func(t *testing.T, s *scene, j *Job, _ *bytes.Buffer) {
-		j.status.assign([]window.Plan{{Partition: 3, Start: 27}}, []event.Assignment{{Partition: 3, LogStart: 7, LogEnd: 27}})
-		reaches := func(when string, start, end, high int64) {
-			t.Helper()
-			after(25 * time.Second) // a look takes up to 10 s, and as long again where the sink hangs
-			if p := j.Status().Partitions[0]; p.LogStart != start || p.End != end || p.HighWater != high || p.Lag != end-27 {
-				t.Errorf("%s: %+v", when, p)
-			}
-		}
-		s.log = map[int32]event.Span{3: {First: 8, Next: 40, End: 44}}
-		reaches("the sink answers", 8, 40, 44)
-		s.ledger, s.log = nil, map[int32]event.Span{3: {First: 30, Next: 60, End: 61}}
-		reaches("the sink fails", 30, 60, 61)
-		s.hangs, s.log = true, map[int32]event.Span{3: {First: 31, Next: 70, End: 70}}
-		reaches("the sink hangs", 31, 70, 70)
-		s.log = nil
-		reaches("both hang", 31, 70, 70)
-	})
-}
-
 // TestWatchUncounted: two of four partitions hold records and nothing of them
 // is flushed here. After WaitLimit, and no sooner, the status says so and
 // the log has a line, then one a minute, and one when it is over.
@@ -234,49 +210,6 @@ func TestUncountedCause(t *testing.T) {
 		}
 		if strings.Contains(out.String(), "deployment") {
 			t.Errorf("the log blames another deployment:\n%s", out)
-		}
-	})
-}
-
-// TestWatchBacklog: a lag that moves is not reported, for any length of time.
-// Neither is a partition whose chunk is counted again, where lines are flushed
-// while the position stays. Windows are complete up to the position.
-func TestWatchBacklog(t *testing.T) {
-	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
-		s.log = map[int32]event.Span{0: {Next: 1000}, 1: {Next: 1 << 40}}
-		for i := range 100 {
-			s.ledger = map[int32]audit.Covered{0: {Next: 5, Flushed: event.Time(i) * 1000, Watermark: 7000}, 1: {Next: int64(i), Watermark: event.Time(i + 1)}}
-			after(20 * time.Second)
-			if st := j.Status(); st.Uncounted != nil || st.Waited > 20*time.Second || st.Complete != event.Time(i+1) {
-				t.Fatalf("turn %d: %+v, waited %s, complete until %d", i, st.Uncounted, st.Waited, st.Complete)
-			}
-		}
-		if out.Len() > 0 {
-			t.Errorf("the log:\n%s", out)
-		}
-	})
-}
-
-// TestWatchIdleAndNew: a partition whose log ends where the ledger does is not
-// reported, nor is a record that has just come; the same limit holds for an
-// added partition.
-func TestWatchIdleAndNew(t *testing.T) {
-	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
-		s.log = map[int32]event.Span{0: {Next: 100}, 1: {First: 50, Next: 50}}
-		s.ledger = map[int32]audit.Covered{0: {Next: 100, Watermark: 1}}
-		after(time.Hour)
-		if st := j.Status(); st.Uncounted != nil || st.Waited != 0 || st.Complete != 1 {
-			t.Errorf("idle for an hour: %+v", st)
-		}
-		s.log = map[int32]event.Span{0: {Next: 101}, 1: {First: 50, Next: 50}, 2: {Next: 1}}
-		after(59 * time.Second)
-		if st := j.Status(); st.Uncounted != nil || st.Waited == 0 {
-			t.Errorf("a record and a partition for less than a minute: %+v", st)
-		}
-		s.ledger = map[int32]audit.Covered{0: {Next: 101, Watermark: 1}}
-		after(13 * time.Second) // the first look at it came 12 s behind the last one at rest
-		if u := j.Status().Uncounted; u == nil || !slices.Equal(u.Partitions, []int32{2}) {
-			t.Errorf("the added partition: %+v", u)
 		}
 	})
 }
@@ -371,26 +304,6 @@ func TestWatchSinkAway(t *testing.T) {
 	}
 }
 
-// TestWatchLogAway: without the log's ends no further window becomes complete,
-// and uncounted records stay reported.
-func TestWatchLogAway(t *testing.T) {
-	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
-		after(62 * time.Second)
-		log := s.log
-		s.log = nil
-		s.ledger = map[int32]audit.Covered{0: {Next: 100, Watermark: 9000}, 1: {Next: 100, Watermark: 9000}}
-		after(time.Hour)
-		if st := j.Status(); st.Uncounted == nil || st.Complete != 0 || st.SinkError != "" {
-			t.Errorf("%+v", st)
-		}
-		s.log = map[int32]event.Span{0: log[0], 1: log[1]}
-		after(3 * time.Second)
-		if st := j.Status(); st.Uncounted != nil || st.Complete != 9000 {
-			t.Errorf("with the log back: %+v", st)
-		}
-	})
-}
-
 // TestWatchLacks: while a partition has no leader no further window becomes complete, records of the others that
 // are not counted are reported, and nothing is said to be over.
 func TestWatchLacks(t *testing.T) {
@@ -429,58 +342,4 @@ func TestWatchLacks(t *testing.T) {
 			t.Errorf("then complete until %d", got)
 		}
 	})
-}
-
-// TestFindUncounted: FindUncounted works while weir runs and while it does not.
-func TestFindUncounted(t *testing.T) {
-	const limit = 40 * time.Second
-	find := func(t *testing.T, s *scene) (u *Uncounted, took time.Duration, waits int) {
-		t.Helper()
-		began := time.Now()
-		u, err := FindUncounted(t.Context(), s, s, limit, func() { waits++ })
-		if err != nil {
-			t.Fatal(err)
-		}
-		return u, time.Since(began), waits
-	}
-	synctest.Test(t, func(t *testing.T) {
-		s := &scene{log: map[int32]event.Span{0: {Next: 10}, 1: {Next: 10}}, ledger: map[int32]audit.Covered{0: {Next: 10}, 1: {Next: 10}}}
-		if u, took, waits := find(t, s); u != nil || took != 0 || waits != 0 {
-			t.Errorf("all covered: %v after %s, %d waits", u, took, waits)
-		}
-		s.ledger = map[int32]audit.Covered{0: {Next: 10}}
-		if u, took, waits := find(t, s); u == nil || !slices.Equal(u.Partitions, []int32{1}) || u.Records != 10 || took != limit || waits != 1 {
-			t.Errorf("no line: %v after %s, %d waits", u, took, waits)
-		}
-		s.lacks = lacking{0}
-		if u, _, _ := find(t, s); u == nil || !slices.Equal(u.Partitions, []int32{1}) {
-			t.Errorf("no line, and another partition without a leader: %v", u)
-		}
-		s.lacks = lacking{1}
-		if u, err := FindUncounted(t.Context(), s, s, limit, nil); u != nil || !missing(err) {
-			t.Errorf("no line, and without a leader: %v, %v", u, err)
-		}
-		s.lacks = nil
-		s.ledger = map[int32]audit.Covered{0: {Next: 10}, 1: {Next: 3}}
-		time.AfterFunc(7500*time.Millisecond, func() {
-			turn.Load()
-			s.ledger = map[int32]audit.Covered{0: {Next: 10}, 1: {Next: 4}}
-			turn.Add(1)
-		})
-		if u, took, _ := find(t, s); u != nil || took != 8*time.Second {
-			t.Errorf("a lag that moves: %v after %s", u, took)
-		}
-		s.ledger = nil
-		if _, err := FindUncounted(t.Context(), s, s, limit, nil); !errors.Is(err, errAway) {
-			t.Errorf("no ledger: %v", err)
-		}
-	})
-}
-
-func TestNumbers(t *testing.T) {
-	for want, ps := range map[string][]int32{"": nil, "7": {7}, "2-3": {2, 3}, "0, 2-5, 9": {0, 2, 3, 4, 5, 9}} {
-		if got := numbers(ps); got != want {
-			t.Errorf("%v: %q, want %q", ps, got, want)
-		}
-	}
 }
