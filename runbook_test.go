@@ -55,7 +55,7 @@ var computed = map[string][]string{
 		"Give one of the two deployments another kafka.group, or stop one: the other then reads from the position in its own ledger"},
 	"ingest/survey.go wrong": {"",
 		"%s are with a program that is not weir, so weir does not count them: %s, in group %s by assignor %q. Give it a group of its own, or stop it",
-		"%s are counted into database %s, and the rest into %s: %s. The group's leader does not know about databases: restart it with this version of weir, or give one of the two deployments another kafka.group"},
+		"%s are counted into database %s, and the rest into %s: %s. Give one of the two deployments another kafka.group"},
 	"ingest/survey.go odd":      {"", "a program that is not weir is in group %s, and has no partitions of topic %s: %s"},
 	"jobs/quality.go p.warning": {"", "%s of the last %s records of job %s %s"},
 }

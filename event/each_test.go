@@ -230,7 +230,7 @@ func TestEachAgainstReference(t *testing.T) {
 	for _, doc := range eachSeeds {
 		checkEach(t, r, []byte(doc), eachPaths)
 	}
-	for range 20_000 {
+	for range 5000 {
 		var b bytes.Buffer
 		before := rng.IntN(2) == 0
 		b.WriteString("{")

@@ -313,7 +313,7 @@ func mutate(r *rand.Rand, doc []byte) []byte {
 func TestMutationsAgainstReference(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	s := newScanner(t, refPaths...)
-	for range 30_000 {
+	for range 10_000 {
 		doc := []byte(sound[r.IntN(len(sound)-3)])
 		if r.IntN(4) > 0 {
 			doc = mutate(r, doc)

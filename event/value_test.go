@@ -365,7 +365,7 @@ func TestValueMethodsAllocateNothing(t *testing.T) {
 func TestPlainInt(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 5))
 	read := map[bool]int{}
-	for range 300_000 {
+	for range 60_000 {
 		text := make([]byte, 1+r.IntN(9))
 		for i := range text {
 			text[i] = '0' + byte(r.IntN(10))
@@ -386,7 +386,7 @@ func TestPlainInt(t *testing.T) {
 			}
 		}
 	}
-	if read[true] < 200_000 || read[false] < 20_000 {
+	if read[true] < 40_000 || read[false] < 4000 {
 		t.Errorf("%v", read)
 	}
 }

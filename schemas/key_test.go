@@ -64,7 +64,7 @@ func TestAvroKeysReadAsTheReference(t *testing.T) {
 	r := keyed(t, event.Avro, "", paths...)
 	random := rand.New(rand.NewPCG(8, 1))
 	vals := make([]event.Value, len(paths))
-	for i := range 1000 {
+	for i := range 300 {
 		data, err := oracle.Encode(randomAvro(random, oracle.Root(), map[string]*avro.SchemaNode{}, 0))
 		if err != nil {
 			t.Fatal(err)

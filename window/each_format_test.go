@@ -209,7 +209,7 @@ func sentLog(r *rand.Rand, n int) []event.Record {
 func TestEachInFormats(t *testing.T) {
 	for _, f := range []event.Format{event.Avro, event.Protobuf} {
 		var all [Gap]uint64
-		for seed := range uint64(24) {
+		for seed := range uint64(8) {
 			r := rand.New(rand.NewPCG(seed, 30))
 			log := sentLog(r, 300)
 			end := log[len(log)-1].Offset + 1
@@ -245,7 +245,7 @@ func TestEachInFormats(t *testing.T) {
 
 // TestEachInFormatsPurity is TestPurity with arrays of events in Avro and Protobuf.
 func TestEachInFormatsPurity(t *testing.T) {
-	for seed := range uint64(16) {
+	for seed := range uint64(6) {
 		f := []event.Format{event.Avro, event.Protobuf}[seed%2]
 		r := rand.New(rand.NewPCG(seed, 31))
 		logs, end := map[int32][]event.Record{}, int64(0)

@@ -110,7 +110,7 @@ func rows(c *Changes) string {
 func TestEachIsFlat(t *testing.T) {
 	var all, records [Gap]uint64
 	partly := 0
-	for seed := range uint64(40) {
+	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 20))
 		log, flat := eachLog(r, 300)
 		s, plain := eachClicks(seed), eachClicks(seed)
@@ -231,7 +231,7 @@ func TestEachIsFlat(t *testing.T) {
 
 // TestEachPurity is TestPurity with arrays of events.
 func TestEachPurity(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 21))
 		logs, end := map[int32][]event.Record{}, int64(0)
 		for p := range int32(3) {

@@ -259,7 +259,7 @@ func whole(t testing.TB, s *Spec, logs map[int32][]event.Record, end int64) *Cha
 // workers, read twice from a chunk's beginning, and merged in whatever order,
 // the same is stored.
 func TestPurity(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		s := variant(seed)
 		logs := map[int32][]event.Record{}
@@ -275,7 +275,7 @@ func TestPurity(t *testing.T) {
 // TestReuseMerged: merged changes stay as they are while an operator goes on with a table
 // that was merged into them.
 func TestReuseMerged(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		s := variant(seed)
 		var ops [4]*Operator // two pairs
@@ -359,7 +359,7 @@ func pure(t *testing.T, r *rand.Rand, s *Spec, logs map[int32][]event.Record, en
 // TestNaiveTwin compares the operator with a few maps.
 func TestNaiveTwin(t *testing.T) {
 	var limitedBy [4]uint64 // by variant
-	for seed := range uint64(40) {
+	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		s := variant(seed)
 		log := logOf(r, 600)
