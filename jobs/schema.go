@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -29,32 +28,6 @@ var unreadSchema = outage.Subject{
 // patience is how long a worker with all its partitions waits for a schema, before it goes
 // on with the others. A registry that is well answers much sooner.
 const patience = time.Second
-
-// observe counts a batch. If a record needs a schema that cannot be had soon, the partition
-// waits: the worker counts no further batch of it, and the run fetches the other
-// partitions alone. When the schema has come, the partition is fetched again from the record
-// on that needs it.
-func (w *worker) observe(b *event.Batch) error {
-	// Batches of a partition are contiguous, so one that does not follow was fetched before
-	// the partition began to wait.
-	waits, before := w.waits[b.Partition]
-	if waits || before && b.First > w.op.Progress(b.Partition).Next {
-		return nil
-	}
-	for {
-		err := w.op.Observe(b)
-		if err == nil {
-			return nil
-		}
-		var unknown *event.UnknownSchema
-		if !errors.As(err, &unknown) {
-			return err
-		}
-		if known, err := w.learn(unknown); !known {
-			return err
-		}
-	}
-}
 
 // An answer is that of the registry.
 type answer struct {

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"weir/event"
@@ -59,6 +60,32 @@ func (w *worker) loop() {
 				w.note(&p)
 			}
 			p.Done()
+		}
+	}
+}
+
+// observe counts a batch. If a record needs a schema that cannot be had soon, the partition
+// waits: the worker counts no further batch of it, and the run fetches the other
+// partitions alone. When the schema has come, the partition is fetched again from the record
+// on that needs it.
+func (w *worker) observe(b *event.Batch) error {
+	// Batches of a partition are contiguous, so one that does not follow was fetched before
+	// the partition began to wait.
+	waits, before := w.waits[b.Partition]
+	if waits || before && b.First > w.op.Progress(b.Partition).Next {
+		return nil
+	}
+	for {
+		err := w.op.Observe(b)
+		if err == nil {
+			return nil
+		}
+		var unknown *event.UnknownSchema
+		if !errors.As(err, &unknown) {
+			return err
+		}
+		if known, err := w.learn(unknown); !known {
+			return err
 		}
 	}
 }

@@ -66,45 +66,6 @@ func TestQuantileReads(t *testing.T) {
 	}
 }
 
-// TestQuantileSends: a flush sends the histogram since the beginning of the chunk.
-func TestQuantileSends(t *testing.T) {
-	op := newOperator(t, quantileSpec())
-	op.Start(Plan{})
-	layout := histogram.NewLayout(6)
-	offset := int64(0)
-	for i, step := range []struct {
-		values []float64
-		want   map[float64]uint64
-	}{
-		{[]float64{1, 1, 5}, map[float64]uint64{1: 2, 5: 1}},
-		{[]float64{5, 9}, map[float64]uint64{1: 2, 5: 2, 9: 1}},
-		{[]float64{1}, map[float64]uint64{1: 3, 5: 2, 9: 1}},
-	} {
-		b := event.Batch{First: offset, Next: offset + int64(len(step.values))}
-		for _, v := range step.values {
-			b.Records = append(b.Records, event.Record{Offset: offset, Time: 60_000, Value: fmt.Appendf(nil, `{"ts":60,"ms":%v}`, v)})
-			offset++
-		}
-		observe(t, op, b)
-		shown := NewTable(op.spec)
-		op.Snapshot(shown, &Range{From: Oldest, Until: Newest})
-		shown.Seal()
-		c := op.Take()
-		c.Table.Seal()
-		for what, table := range map[string]*Table{"a snapshot": shown, "a flush": c.Table} {
-			row, _ := table.Find(60_000, nil)
-			var want histogram.Counts
-			for v, n := range step.want {
-				want = append(want, histogram.Count{Bucket: layout.Of(v), N: n})
-			}
-			slices.SortFunc(want, func(a, b histogram.Count) int { return int(a.Bucket) - int(b.Bucket) })
-			if got := row.Histogram(0); !slices.Equal(got, want) {
-				t.Errorf("%s of step %d has %v, want %v", what, i, got, want)
-			}
-		}
-	}
-}
-
 // TestQuantileState: states of one window merge, states of several windows add up, in any
 // order, and what is no state is an error.
 func TestQuantileState(t *testing.T) {
