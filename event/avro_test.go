@@ -121,37 +121,6 @@ func TestAvroBlocks(t *testing.T) {
 	}
 }
 
-// TestAvroNumbers: a number is the text that it has in JSON.
-func TestAvroNumbers(t *testing.T) {
-	decimal := func(scale int) *AvroType { return &AvroType{Kind: AvroBytes, Logical: AvroDecimal, Scale: scale} }
-	least := append([]byte{0x80}, make([]byte, 31)...)
-	for _, c := range []struct {
-		of   *AvroType
-		data []byte
-		want string
-	}{
-		{decimal(2), []byte{2, 0}, "number 0"},
-		{decimal(2), []byte{0}, "number 0"},
-		{decimal(2), []byte{2, 100}, "number 1"},
-		{decimal(2), []byte{2, 150}, "number -1.06"},
-		{decimal(2), []byte{4, 0, 150}, "number 1.5"},
-		{decimal(3), []byte{2, 5}, "number 0.005"},
-		{decimal(0), []byte{2, 0xff}, "number -1"},
-		{decimal(76), []byte{2, 0xff}, "number -0." + strings.Repeat("0", 75) + "1"},
-		{decimal(0), append([]byte{64}, least...), "number -57896044618658097711785492504343953926634992332820282019728792003956564819968"},
-		{&AvroType{Kind: AvroDouble}, binary.LittleEndian.AppendUint64(nil, 0x8000000000000000), "number 0"},
-		{&AvroType{Kind: AvroDouble}, binary.LittleEndian.AppendUint64(nil, 0x3ff0000000000000), "number 1"},
-		{&AvroType{Kind: AvroLong}, varints(-1 << 63), "number -9223372036854775808"},
-		{&AvroType{Kind: AvroBoolean}, []byte{1}, "bool true"},
-		{&AvroType{Kind: AvroBoolean}, []byte{2}, "bool false"},
-		{&AvroType{Kind: AvroBytes}, []byte{6, 0xff, 0, 1}, "string /wAB"},
-	} {
-		if got, err := readAvro(t, avroRecord(AvroField{"a", c.of}), c.data, "a"); got != c.want {
-			t.Errorf("%x: %s, %v; want %s", c.data, got, err, c.want)
-		}
-	}
-}
-
 // TestAvroDepth: a type that contains itself is followed to a depth, and no further.
 func TestAvroDepth(t *testing.T) {
 	node := avroRecord()

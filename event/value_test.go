@@ -329,19 +329,6 @@ func FuzzNumber(f *testing.F) {
 	})
 }
 
-func TestParseUnit(t *testing.T) {
-	for u := Seconds; u <= RecordTime; u++ {
-		if got, err := ParseUnit(u.String()); err != nil || got != u {
-			t.Errorf("ParseUnit(%q) = %v, %v", u.String(), got, err)
-		}
-	}
-	for _, name := range []string{"", "S", "sec", "unknown", "RFC3339"} {
-		if u, err := ParseUnit(name); err == nil {
-			t.Errorf("ParseUnit(%q) = %v", name, u)
-		}
-	}
-}
-
 func TestValueMethodsAllocateNothing(t *testing.T) {
 	vals := []Value{num("1763600000123"), num("1763600000.123456789012345678901234567890"), num("38.115556"),
 		num("0.1234567890123456789012345678901234567890"), num("1e309"), num("1e-400"), str("2026-11-20T10:05:00.5+01:00"), str("2026-11-20 10:05:00.5+01"), {}}

@@ -437,52 +437,6 @@ func TestStaleEnd(t *testing.T) {
 	}
 }
 
-// deafSink cannot read its ledger.
-type deafSink struct{ *mergeSink }
-
-func (deafSink) Known(context.Context) (map[int32]window.Known, error) {
-	return nil, errors.New("down")
-}
-
-// writesSink keeps the contents of every write.
-type writesSink struct {
-	*mergeSink
-	rows  []int
-	lines [][]window.Line
-}
-
-func (s *writesSink) Write(ctx context.Context, c *window.Changes) error {
-	s.rows, s.lines = append(s.rows, c.Table.Len()), append(s.lines, slices.Clone(c.Lines))
-	return s.mergeSink.Write(ctx, c)
-}
-
-// TestOpens: the ledger has a partition, with its topic's id, before a row of
-// it is written; only the first owner writes that line.
-func TestOpens(t *testing.T) {
-	sink := &writesSink{mergeSink: newSink(spec())}
-	src := &fakeSource{log: newLog(3, 1000), committed: map[int32]int64{}}
-	run := func() {
-		sink.rows, sink.lines = nil, nil
-		if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	run()
-	if sink.rows[0] != 0 || len(sink.lines[0]) != 3 {
-		t.Errorf("the first write has %d rows and %d lines, want 0 and 3", sink.rows[0], len(sink.lines[0]))
-	}
-	for _, l := range sink.lines[0] {
-		if l.First != 0 || l.Next != 0 {
-			t.Errorf("the first line of partition %d goes from %d to %d", l.Partition, l.First, l.Next)
-		}
-	}
-	src.log.parts = newLog(3, 2000).parts
-	run()
-	if sink.rows[0] == 0 {
-		t.Error("the second run opened partitions that the ledger has")
-	}
-}
-
 // TestStopDrains: a job that is stopped in the middle has flushed everything
 // that it read, and the next one continues there.
 func TestStopDrains(t *testing.T) {

@@ -47,31 +47,3 @@ func TestDefault(t *testing.T) {
 		}
 	}
 }
-
-// TestWrongDefault: a default that the kind could not read in an event is an error.
-func TestWrongDefault(t *testing.T) {
-	for _, x := range []struct {
-		m    Measure
-		want string
-	}{
-		{Measure{Kind: Sum, Scale: 1, Default: "0.5"}, ""},
-		{Measure{Kind: Sum, Scale: 1, Default: "0.55"}, "has more than 1 digits after the point, which is the scale of the measure"},
-		{Measure{Kind: Avg, Default: "zero"}, "is not a number"},
-		{Measure{Kind: Max, Default: ""}, "is not a number"},
-		{Measure{Kind: Quantile, Error: 0.01, Default: "1e999"}, "is not a number"},
-		{Measure{Kind: TopK, K: 1, Default: ""}, ""},
-		{Measure{Kind: Last, Default: strings.Repeat("x", maxValue+1)}, "is longer than 1 KiB"},
-		{Measure{Kind: Bitmap, Default: "-1"}, "is not an unsigned integer below 2^32"},
-	} {
-		x.m.Name, x.m.Path, x.m.HasDefault = "m", "x", true
-		if got := x.m.CheckDefault(); got != x.want {
-			t.Errorf("%s with the default %.10q: %q, want %q", x.m.Kind, x.m.Default, got, x.want)
-		}
-		if err := salesSpec(x.m).Validate(); (err == nil) != (x.want == "") || err != nil && !strings.Contains(err.Error(), "the default "+x.want) {
-			t.Errorf("%s with the default %.10q: %v", x.m.Kind, x.m.Default, err)
-		}
-	}
-	if salesSpec(Measure{Name: "m", Kind: Max, Path: "x", Default: "0", HasDefault: true, Optional: true}).Validate() == nil {
-		t.Error("a measure is optional and has a default")
-	}
-}

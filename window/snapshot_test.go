@@ -172,28 +172,3 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
-
-// TestFindCollision: Find tells apart two rows with the same hash.
-func TestFindCollision(t *testing.T) {
-	a, b := [][]byte{[]byte("a")}, [][]byte{[]byte("b")}
-	const first = event.Time(5)
-	second := first ^ event.Time(groupHash(a[0])^groupHash(b[0]))
-	if rowHash(first, groupHash(a[0])) != rowHash(second, groupHash(b[0])) {
-		t.Fatal("they do not collide: the test tests nothing")
-	}
-	table := NewTable(&Spec{By: make([]Column, 1)})
-	for n, r := range []struct {
-		start event.Time
-		group [][]byte
-	}{{first, a}, {second, b}} {
-		if _, ok := table.Find(r.start, r.group); ok {
-			t.Errorf("%d %q is found before it is there", r.start, r.group)
-		}
-		if err := table.Load(r.start, r.group, nil, nil); err != nil {
-			t.Fatal(err)
-		}
-		if row, ok := table.Find(r.start, r.group); !ok || row.Window() != r.start || table.Len() != n+1 {
-			t.Errorf("%d %q: found %t, %d rows, want %d", r.start, r.group, ok, table.Len(), n+1)
-		}
-	}
-}
