@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -75,27 +74,6 @@ func TestTokens(t *testing.T) {
 		}
 		if tok, err := TokenFile(file)(t.Context()); err != nil || tok.Value != text || !tok.Expires.IsZero() {
 			t.Errorf("%+v, %v", tok, err)
-		}
-	}
-}
-
-// TestTokenFileEnds: what is no file of a token is an error at once. A pipe without a writer
-// would hold up every connection, because they wait for one token.
-func TestTokenFileEnds(t *testing.T) {
-	dir := t.TempDir()
-	pipe, large, empty := filepath.Join(dir, "pipe"), filepath.Join(dir, "large"), filepath.Join(dir, "empty")
-	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.WriteFile(large, make([]byte, maxToken+1), 0o600), os.WriteFile(empty, []byte("\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]string{
-		pipe:  "nothing writes into this pipe",
-		large: "it is larger than 64KiB",
-		empty: "it is empty",
-		dir:   "it is a directory",
-	} {
-		b := &bearer{tokens: TokenFile(path)}
-		if _, _, err := b.current(t.Context()); err == nil || err.Error() != "SASL: oauthbearer: the token file "+path+": "+want {
-			t.Errorf("%s: %v", path, err)
 		}
 	}
 }
