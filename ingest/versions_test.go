@@ -35,14 +35,6 @@ func olderBrokers() map[string]dialect {
 	}
 }
 
-// newest returns the version in which the package sends a request.
-func newest(api protocol.ApiKey) int16 {
-	if top, ok := ceiling[api]; ok {
-		return min(top, supported[api].most)
-	}
-	return supported[api].most
-}
-
 // tellsID reports whether the broker tells the ids of topics.
 func tellsID() bool { return ceiling == nil || ceiling[protocol.Metadata] >= 10 }
 

@@ -8,19 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"weir/event"
 	"weir/internal/await"
 	"weir/window"
 )
-
-type trickling struct{ Generation }
-
-func (g trickling) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
-	return g.Generation.Fetch(ctx, from, func(p event.Part) error {
-		time.Sleep(20 * time.Millisecond)
-		return deliver(p)
-	})
-}
 
 // onceSource has partitions once, and never again.
 type onceSource struct {

@@ -565,14 +565,6 @@ func TestFatal(t *testing.T) {
 	}
 }
 
-// unreadable is a sink whose ledger cannot be read.
-type unreadable struct {
-	*mergeSink
-	err error
-}
-
-func (s unreadable) Known(context.Context) (map[int32]window.Known, error) { return nil, s.err }
-
 // TestMemory: while the sink does not answer, the job fetches up to its
 // budget and no further; when it answers again, it goes on by itself.
 func TestMemory(t *testing.T) {
