@@ -288,9 +288,6 @@ func TestUnreadableBatch(t *testing.T) {
 		"a value too long":    {from(first, []byte{12, 0, 0, 2, 1, 100, 0}), []string{"a", "[11, 13): " + lying}},
 		"bytes behind it":     {from(first, second, record(0, 2, nil, []byte("c")), []byte{0}), []string{"a", "b", "c"}}, // likewise
 		"too large in zstd":   {compressed(t, codecZstd, simple(0, "a", big, "c")), []string{"[10, 13): " + tooLarge}},
-		"too large in gzip":   {compressed(t, codecGzip, simple(0, "a", big, "c")), []string{"[10, 13): " + tooLarge}},
-		"too large in lz4":    {compressed(t, codecLZ4, simple(0, "a", big, "c")), []string{"[10, 13): " + tooLarge}},
-		"too large in snappy": {compressed(t, codecSnappy, simple(0, "a", big, "c")), []string{"[10, 13): " + tooLarge}},
 
 		"compacted, then too large": {func() batchSpec { b := compressed(t, codecZstd, simple(0, big)); b.lastDelta = 2; return b }(), []string{"[10, 13): " + tooLarge}},
 		"a control without key":     {batchSpec{attributes: attrControl, lastDelta: 2, count: 1, payload: record(0, 0, nil, nil)}, nil},
