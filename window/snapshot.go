@@ -2,6 +2,8 @@ package window
 
 import (
 	"bytes"
+	"cmp"
+	"iter"
 	"math"
 	"slices"
 
@@ -37,6 +39,25 @@ func (r *Range) Match(group [][]byte) bool {
 		}
 	}
 	return true
+}
+
+// Selected yields the rows of a sealed table that a range selects, in the order of Rows.
+func (t *Table) Selected(r *Range) iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		first, _ := slices.BinarySearchFunc(t.order, r.From, func(i uint32, from event.Time) int {
+			return cmp.Compare(t.rows[i].window, from)
+		})
+		var group [][]byte
+		for _, i := range t.order[first:] {
+			w := &t.rows[i]
+			if w.window >= r.Until {
+				return
+			}
+			if group = splitGroup(group[:0], t.key(w), len(t.spec.By)); r.Match(group) && !yield(Row{t, i}) {
+				return
+			}
+		}
+	}
 }
 
 // Snapshot copies the selected rows of what the operator has counted since the

@@ -27,28 +27,6 @@ type adder interface {
 	plus(i uint32, from column, j uint32)
 }
 
-// Added returns a row with the total of measure m over all rows of the table. The
-// measure's kind is Additive.
-func (t *Table) Added(m int) Row {
-	of := &t.spec.Measures[m]
-	sum := &Table{spec: t.spec, columns: make([]column, len(t.columns))}
-	sum.columns[m] = of.Kind.column(of)
-	sum.columns[m].grow(1)
-	for i := range t.rows {
-		sum.columns[m].(adder).plus(0, t.columns[m], uint32(i))
-	}
-	return Row{sum, 0}
-}
-
-// CopyMeasure merges measure m of the row into the row of the same window and group of
-// another table of the same spec.
-func (r Row) CopyMeasure(into *Table, m int) {
-	wanted := make([]bool, len(r.t.columns))
-	wanted[m] = true
-	into.sealed = false
-	r.t.copyRow(into, r.i, wanted)
-}
-
 // slots is what columns of Additive kinds have in common: for each row a value for each
 // slot, slots ascending. V is such a value, without pointers. Most entries do not move while
 // their number grows.

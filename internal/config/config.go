@@ -29,7 +29,7 @@ type Config struct {
 	Flush      Flush      `yaml:"flush" doc:"How often changes are written."`
 	Rollup     Rollups    `yaml:"rollup" doc:"How often touched windows are rolled up."`
 	Audit      Audit      `yaml:"audit" doc:"How often the process compares its ledger with its rows."`
-	Memory     Size       `yaml:"memory" default:"1GiB" min:"64MiB" max:"16TiB" doc:"Budget for windows and buffers. At 80 % of it weir flushes early, at 100 % it stops fetching; it never drops. Older windows that live questions have asked for are kept in up to a quarter of it, as far as that keeps memory below the 80 %. Where resp.listen is given, resp.memory is part of it. The garbage collector aims at resident memory of half as much again and 32MiB."`
+	Memory     Size       `yaml:"memory" default:"1GiB" min:"64MiB" max:"16TiB" doc:"Budget for windows and buffers. At 80 % of it weir flushes early, at 100 % it stops fetching; it never drops. Where resp.listen is given, resp.memory is part of it. The garbage collector aims at resident memory of half as much again and 32MiB."`
 	Workers    int        `yaml:"workers" default:"0" min:"0" max:"1024" doc:"Goroutines that own partitions; 0 means one per CPU."`
 	Log        Log        `yaml:"log" doc:"The log on standard error."`
 	Jobs       []Job      `yaml:"jobs" max:"64" doc:"What to count. A list of entries with names; see the example."`

@@ -61,10 +61,6 @@ var (
 	respEvicted     = desc("resp_evicted_clients_total", "Redis clients cut off because all together held too much.", nil)
 	respClients     = desc("resp_clients", "Connected Redis clients.", nil)
 	unauthorized    = desc("http_unauthorized_total", "Requests without the right token.", nil)
-	liveHits        = desc("live_windows_known_total", "Windows that a live answer found kept in memory.", nil)
-	liveMisses      = desc("live_windows_read_total", "Windows that had to be read from ClickHouse for a live answer.", nil)
-	liveStale       = desc("live_windows_stale_total", "Kept windows forgotten because another process wrote to them.", nil)
-	liveEvicted     = desc("live_windows_evicted_total", "Kept windows forgotten to make room.", nil)
 	livePartial     = desc("live_partial_total", "Live answers from memory only, while ClickHouse could not be asked.", nil)
 	liveBytes       = desc("live_bytes", "Memory of what is kept for live answers.", nil)
 	auditAt         = desc("audit_timestamp_seconds", "When the last audit ended; absent before the first.", nil)
@@ -109,10 +105,6 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	if c.s.Windows != nil {
 		s := c.s.Windows.Stats()
-		to.count(liveHits, s.Hits)
-		to.count(liveMisses, s.Misses)
-		to.count(liveStale, s.Stale)
-		to.count(liveEvicted, s.Evicted)
 		to.count(livePartial, s.Partial)
 		to.gauge(liveBytes, float64(s.Bytes))
 	}

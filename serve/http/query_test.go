@@ -78,11 +78,11 @@ func (s *awaySink) gone() error {
 	return nil
 }
 
-func (s *awaySink) Progress(ctx context.Context) (map[window.Origin]int64, uint64, error) {
+func (s *awaySink) Total(ctx context.Context, r *window.Range) (uint64, error) {
 	if err := s.gone(); err != nil {
-		return nil, 0, err
+		return 0, err
 	}
-	return s.Sink.Progress(ctx)
+	return s.Sink.Total(ctx, r)
 }
 
 // count has the job count events: each is a time before noon and a user.

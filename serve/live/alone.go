@@ -1,121 +1,195 @@
 package live
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"weir/event"
+	"weir/internal/outage"
 	"weir/window"
 )
 
-// While the sink does not answer, an answer is made from memory and from the cached
-// windows, and is marked (Answer.Partial). It lacks what this process flushed of
-// windows that are not cached, and what other processes flushed since the last look.
+// While the sink does not answer, an answer is made from memory, and is marked
+// (Answer.Partial). It lacks what this process flushed of its windows, and what other
+// processes counted.
 //
-// That is possible for three kinds of windows: cached ones, ones that have not ended, and
-// ones of which this process has flushed nothing, because memory has all that it counted
-// of them. Of any other window memory has at most a few late events, which would be a
-// misleading number: a question about such a window gets an error.
+// That is possible for windows that have not ended, and for those of which this process has
+// flushed nothing, because memory has all that it counted of them. Of any other window memory
+// has at most a few late events, which would be a misleading number: a question about such a
+// window gets an error.
 
-// alone returns the answer without the sink, whose error is cause.
-func (s *source) alone(r *window.Range, m int, mem snapshot, cause error) (Answer, error) {
-	a, err := s.cache.alone(r, m, mem, s.now())
-	if err != nil {
-		return a, fmt.Errorf("%w: %w", err, cause)
+const (
+	// lookAge is how long the result of a look at the sink is used.
+	lookAge = time.Second
+
+	// sinkTimeout is how long to wait for a look at the sink, and for its rows if memory can
+	// answer without them.
+	sinkTimeout = 5 * time.Second
+
+	// tryEvery is how long after a failure the sink is asked again.
+	tryEvery = time.Second
+)
+
+// errSinkTimeout ends the waiting.
+var errSinkTimeout = errors.New("the sink does not answer")
+
+// ask asks the sink, if it answers.
+func (s *source) ask(ctx context.Context, r *window.Range, f func(ctx context.Context) error) error {
+	if _, err := s.look(ctx); err != nil {
+		return err
 	}
-	a.Partial = aloneBecause(cause)
-	s.state.answeredAlone(a.Partial)
-	return a, nil
+	if s.elsewhere(r) != nil {
+		return f(ctx)
+	}
+	asking, cancel := context.WithTimeoutCause(ctx, sinkTimeout, errSinkTimeout)
+	defer cancel()
+	return f(asking)
 }
 
-// canAlone reports whether alone would give an answer.
-func (s *source) canAlone(r *window.Range, m int) bool {
-	j := s.cache
-	j.all.mu.Lock()
-	defer j.all.mu.Unlock()
-	return j.within(r, m, s.now()) == nil
+// look asks the sink for nothing, to know whether it answers. One that does not answer soon
+// counts as away. While it is away, only one question at a time tries it again, now and then.
+func (s *source) look(ctx context.Context) (origin, error) {
+	if err := s.state.away(); err != nil {
+		return origin{}, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, sinkTimeout, errSinkTimeout)
+	defer cancel()
+	_, from, err := s.looks.get(ctx, "", func(*work) (uint64, error) {
+		return s.sink.Total(ctx, &window.Range{Group: make([][]byte, len(s.spec.By))})
+	})
+	s.state.tried(ctx, err)
+	return from, err
 }
 
-// alone returns the answer of cache and memory, or an error if they do not have
-// something of each window of the range.
-func (j *jobCache) alone(r *window.Range, m int, mem snapshot, now event.Time) (Answer, error) {
-	j.all.mu.Lock()
-	defer j.all.mu.Unlock()
-	if err := j.within(r, m, now); err != nil {
-		return Answer{}, err
+// alone returns why the answer is that of memory alone, which is because of an error of the
+// sink. It is an error if memory has none.
+func (s *source) alone(r *window.Range, cause error) (because string, err error) {
+	if err := s.elsewhere(r); err != nil {
+		return "", fmt.Errorf("%w: %w", err, cause)
 	}
-	j.all.stats.Partial++
-	switch {
-	case m < 0:
-		return counted(j.hitsAlone(r, mem)), nil
-	case j.spec.Measures[m].Kind.ByMember():
-		return located(j.membersOf(j.of(m, r.Group, r.Until), r, m, mem).Set()), nil
-	}
-	v := begin(j.spec, m)
-	found := mergeEntries(v, j.cached(r, seriesID(m, r.Group)))
-	found = mem.merge(v, r, m) || found
-	return measured(v, found), nil
+	return s.state.answeredAlone(cause), nil
 }
 
-// within returns an error that names a window of the range that cannot be answered
-// without the sink, if there is one. The lock is held.
-func (j *jobCache) within(r *window.Range, m int, now event.Time) error {
-	size := j.spec.Window
-	// Windows from until on are in memory as a whole. One that ended while a question
-	// waited for the sink was open when the question was asked.
-	open := now - event.Time(2*sinkTimeout/time.Millisecond)
-	from, until := j.ceil(r.From), min(r.Until, j.sent+size, open-open%size)
-	var series []*series
-	switch {
-	case m >= 0 && j.spec.Measures[m].Kind.ByMember():
-		series = append(series, j.nearestPositions(m, j.ceil(r.Until)))
-	case m < 0:
-		series = append(series, j.series[seriesID(totalHits, r.Group)], j.series[seriesID(slotHits, r.Group)])
-	default:
-		series = append(series, j.series[seriesID(m, r.Group)])
+// elsewhere returns an error that names a window of the range that cannot be answered from
+// memory alone, if there is one.
+func (s *source) elsewhere(r *window.Range) error {
+	size := s.spec.Window
+	// A window that ended while a question waited for the sink was open when the question
+	// was asked.
+	open := s.now() - event.Time(2*sinkTimeout/time.Millisecond)
+	from := r.From
+	if off := from % size; off > 0 {
+		from += size - off
 	}
-next:
-	for t := from; t < until; t += size {
-		for _, of := range series {
-			if of != nil && of.entries[t].cached() {
-				continue next
-			}
-		}
-		return fmt.Errorf("the window of %s is not in memory and ClickHouse cannot be asked for it; ask for now, or again when it answers",
-			time.UnixMilli(int64(t)).UTC().Format("20060102T150405Z"))
+	if from >= min(r.Until, s.state.lastFlushed()+size, open-open%size) {
+		return nil
 	}
+	return fmt.Errorf("the window of %s is not in memory and ClickHouse cannot be asked for it; ask for now, or again when it answers",
+		time.UnixMilli(int64(from)).UTC().Format("20060102T150405Z"))
+}
+
+// A sinkState says whether the sink answers, and what it has of this process.
+type sinkState struct {
+	reads *outage.Source // what the log calls the questions to the sink
+
+	mu      sync.Mutex // guards what follows
+	flushed event.Time // the latest window that the sink may have rows of
+	err     error      // why the sink does not answer; nil: it does
+	again   time.Time  // when to ask again
+	trying  bool       // a question asks again now
+
+	partial uint64    // answers that were made without it
+	reason  string    // why they are partial
+	until   time.Time // until when they may be served
+}
+
+// onFlush takes note of what this process has flushed.
+func (a *sinkState) onFlush(changes *window.Changes) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for row := range changes.Table.Rows {
+		a.flushed = max(a.flushed, row.Window())
+	}
+}
+
+func (a *sinkState) lastFlushed() event.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.flushed
+}
+
+// away returns the error of a sink that did not answer a moment ago. It returns nil
+// if it is time to ask again: the caller then asks the sink and calls tried.
+func (a *sinkState) away() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.err != nil && (a.trying || time.Now().Before(a.again)) {
+		return a.err
+	}
+	a.trying = a.err != nil
 	return nil
 }
 
-// cached returns the cached entries of a series in a range, in no order. The lock is
-// held.
-func (j *jobCache) cached(r *window.Range, id string) (entries []*entry) {
-	if of := j.series[id]; of != nil {
-		for start, e := range of.entries {
-			if start >= r.From && start < r.Until && e.cached() {
-				entries = append(entries, e)
-			}
-		}
+// tried records whether the sink answered. A cancelled query says nothing about
+// that.
+func (a *sinkState) tried(ctx context.Context, err error) {
+	says := err == nil || ctx.Err() == nil || errors.Is(context.Cause(ctx), errSinkTimeout)
+	a.mu.Lock()
+	a.trying = false
+	if says {
+		a.err, a.again = err, time.Now().Add(tryEvery)
 	}
-	return entries
+	a.mu.Unlock()
+	switch {
+	case err == nil:
+		a.reads.Worked()
+	case says:
+		a.reads.Failed(err)
+		a.reads.Gone() // the outage may end without a further question
+	}
 }
 
-// hitsAlone sums counts without the sink. Those of a window that is cached as one
-// number cannot be merged with memory's: the greater of the two is a lower bound. The
-// lock is held.
-func (j *jobCache) hitsAlone(r *window.Range, mem snapshot) (n uint64) {
-	total := map[event.Time]uint64{}
-	for _, start := range mem.held(r) {
-		total[start] = (&entry{start: start}).lacks(mem, r)
+// answeredAlone records that an answer is made without the sink: it may be served for
+// a while, also when the sink is back.
+func (a *sinkState) answeredAlone(cause error) (because string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.partial++
+	a.reason, a.until = aloneBecause(cause), time.Now().Add(ageDear)
+	return a.reason
+}
+
+// why returns why answers that are served now may be partial; "" if none is.
+func (a *sinkState) why() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if time.Now().Before(a.until) {
+		return a.reason
 	}
-	for _, e := range j.cached(r, seriesID(totalHits, r.Group)) {
-		total[e.start] = max(total[e.start], e.total)
+	return ""
+}
+
+// reason answers the measure partial: why answers are or may be partial now.
+func (s *source) reason(ctx context.Context) (Answer, error) {
+	a := Answer{AsOf: time.Now()}
+	from, err := s.look(ctx)
+	if ctx.Err() != nil {
+		return Answer{}, ctx.Err()
 	}
-	for _, e := range j.cached(r, seriesID(slotHits, r.Group)) {
-		total[e.start] = e.total + e.lacks(mem, r)
+	if err != nil {
+		a.Partial = aloneBecause(err)
+	} else {
+		a.AsOf, a.Partial = from.since, s.state.why()
 	}
-	for _, t := range total {
-		n += t
+	if a.Partial != "" {
+		a.Value = Reason(a.Partial)
 	}
-	return n
+	return a, nil
+}
+
+func aloneBecause(err error) string {
+	return fmt.Sprintf("only what this process knows by itself: %v", err)
 }

@@ -42,162 +42,93 @@ func (w *world) reached(offset int64) (now event.Time) {
 	return now
 }
 
-// TestAloneKept: while the sink does not answer, questions about windows that were asked
-// for before get the same answers as with the sink, also for old windows and for groups,
-// including what was counted since; the answers are marked partial. When the sink is
-// back, answers are whole again.
-func TestAloneKept(t *testing.T) {
+// TestAlone: without the sink, windows are answered from memory, marked, if they have not
+// ended or if nothing of them was flushed; for others the answer is an error that names such
+// a window and the remedy. When the sink is back, answers are whole again.
+func TestAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _ := countedWorld(t, 150)
-		l := w.windows(1 << 30)
+		w, open := countedWorld(t, 30)
+		l := w.windows()
 		w.write(0)
 		w.ack()
-		w.write(1)
-		from, until := w.span()
-		var questions []query
-		for _, measure := range measures {
-			q := query{Job: w.spec.Job, Measure: measure, From: from, Until: until}
-			questions = append(questions, q)
-			if measure != "places" {
-				q.Group = [][]byte{[]byte("/p/1")}
-				questions = append(questions, q)
-				q.Group = [][]byte{[]byte("/p/2"), []byte("DE")}
-				questions = append(questions, q)
+		w.away = errAway
+		w.count(0, 370)
+		w.count(1, 370)
+		now := w.reached(400)
+		last := now - now%w.spec.Window
+		if last < open+2*w.spec.Window {
+			t.Fatal("too little time has passed to test anything")
+		}
+		mem := window.NewTable(w.spec)
+		w.ops[0].Snapshot(mem, all(w.spec))
+		mem.Seal()
+		end := last + 20*w.spec.Window
+		sent := l.jobs[w.spec.Job].state.lastFlushed()
+		partial := uint64(0)
+		reason := query{Job: w.spec.Job, Measure: Partial, From: last, Until: end}
+		for _, r := range []struct {
+			name        string
+			from, until event.Time
+			ok          bool
+		}{
+			{"the open window", last, last + w.spec.Window, true},
+			{"from the open window on", last, end, true},
+			{"what was never flushed", sent + w.spec.Window, end, true},
+			{"a window that was flushed", open, open + w.spec.Window, false},
+			{"from then on", open, end, false},
+			{"a window of long ago", open - 1000*w.spec.Window, open - 999*w.spec.Window, false},
+			{"everything", 0, end, false},
+			{"everything for ever", window.Oldest, window.Newest, false},
+		} {
+			for _, measure := range measures {
+				q := query{Job: w.spec.Job, Measure: measure, From: r.from, Until: r.until}
+				v, found, err := l.lookup(t.Context(), q)
+				if !r.ok {
+					if !errors.Is(err, errAway) || !strings.Contains(err.Error(), "is not in memory and ClickHouse cannot be asked for it; ask for now") {
+						t.Errorf("%s of %s: %s, %t, %v; want an error", measure, r.name, shown(v), found, err)
+					}
+					continue
+				}
+				partial++
+				want := sum(selected(mem, &window.Range{From: r.from, Until: r.until, Group: [][]byte{nil, nil}}))
+				if err != nil || found != (want > 0) || !strings.Contains(v.Partial, errAway.Error()) {
+					t.Errorf("%s of %s: found %t, %v, partial %q", measure, r.name, found, err, v.Partial)
+				} else if measure == Hits && hits(v) != want || measure != Hits && found && shown(v)[0] == '0' {
+					t.Errorf("%s of %s: %s, want %d", measure, r.name, shown(v), want)
+				}
 			}
 		}
-		for _, q := range questions {
-			ask(t, "before", q, l, w.fresh(0))
+		if n := l.Stats().Partial; n != partial {
+			t.Errorf("%d partial answers are counted, want %d", n, partial)
 		}
-		w.count(0, 60)
-		w.count(1, 60)
-		time.Sleep(ageDear)
-		var want []Answer
-		plain := w.fresh(0)
-		for _, q := range questions {
-			v, found, err := plain.lookup(t.Context(), q)
-			if !found || err != nil {
-				t.Fatalf("%+v: %t, %v", q, found, err)
-			}
-			want = append(want, v)
-		}
-		w.away, w.recall = errAway, 600*time.Millisecond // so that answers are served again
-		for i, q := range questions {
-			got, found, err := l.lookup(t.Context(), q)
-			if !found || err != nil || !strings.Contains(got.Partial, errAway.Error()) {
-				t.Errorf("%+v without the sink: found %t, %v, partial %q", q, found, err, got.Partial)
-			} else if !same(got, want[i]) {
-				t.Errorf("%+v without the sink: %s, with it %s", q, shown(got), shown(want[i]))
-			}
-		}
-		reason := query{Job: w.spec.Job, Measure: Partial, From: from, Until: until}
 		if v, found, err := l.lookup(t.Context(), reason); !found || err != nil || !strings.Contains(v.Partial, errAway.Error()) {
 			t.Errorf("why answers are partial: %q, %t, %v", v.Partial, found, err)
 		}
-		if n := l.Stats().Partial; n != uint64(len(questions)) {
-			t.Errorf("%d partial answers are counted, want %d", n, len(questions))
+		list := 0
+		for _, err := range l.Keys(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			list++
+		}
+		if list < 10 {
+			t.Errorf("%d keys without the sink", list)
 		}
 		w.away = nil
 		time.Sleep(tryEvery)
-		// Answers made before are still served, and the measure partial has the reason.
-		served := 0
-		for _, q := range questions {
-			v, _, err := l.lookup(t.Context(), q)
-			if err != nil {
-				t.Errorf("%+v: %v", q, err)
-			}
-			if v.Partial != "" {
-				served++
-			}
-			if why, found, err := l.lookup(t.Context(), reason); v.Partial != "" && !found || err != nil {
-				t.Errorf("%+v is partial, and the measure partial is %q, %t, %v", q, why.Partial, found, err)
-			}
+		// Answers that were made before may still be served, and the measure partial has the reason.
+		if v, found, err := l.lookup(t.Context(), reason); !found || err != nil {
+			t.Errorf("the measure partial is %q, %t, %v just after", v.Partial, found, err)
 		}
-		if served == 0 {
-			t.Error("no partial answer was served again: the test tests little")
-		}
-		w.recall = 0
 		time.Sleep(ageDear)
-		for _, q := range questions {
-			ask(t, "when it is back", q, l, w.fresh(0))
-			if v, _, _ := l.lookup(t.Context(), q); v.Partial != "" {
-				t.Errorf("%+v is partial when the sink is back: %s", q, v.Partial)
-			}
+		q := query{Job: w.spec.Job, Measure: Hits, Until: end}
+		if v, _, err := l.lookup(t.Context(), q); err != nil || v.Partial != "" || hits(v) != w.total() {
+			t.Errorf("%s, %v, partial %q when it is back", shown(v), err, v.Partial)
 		}
 		if v, found, err := l.lookup(t.Context(), reason); found || err != nil {
 			t.Errorf("answers are whole, and the measure partial is %q, %t, %v", v.Partial, found, err)
 		}
 	})
-}
-
-// TestAloneNotKept: without the sink, windows that were not asked for before are
-// answered from memory if they have not ended or if nothing of them was flushed; for
-// others the answer is an error that names such a window and the remedy.
-func TestAloneNotKept(t *testing.T) {
-	for _, memory := range []int64{0, 1 << 30} {
-		synctest.Test(t, func(t *testing.T) {
-			w, open := countedWorld(t, 30)
-			l := w.windows(memory)
-			w.write(0)
-			w.ack()
-			w.away = errAway
-			w.count(0, 370)
-			w.count(1, 370)
-			now := w.reached(400)
-			last := now - now%w.spec.Window
-			if last < open+2*w.spec.Window {
-				t.Fatal("too little time has passed to test anything")
-			}
-			mem := window.NewTable(w.spec)
-			w.ops[0].Snapshot(mem, all(w.spec))
-			mem.Seal()
-			end := last + 20*w.spec.Window
-			sent := l.jobs[w.spec.Job].cache.sent
-			for _, r := range []struct {
-				name        string
-				from, until event.Time
-				ok          bool
-			}{
-				{"the open window", last, last + w.spec.Window, true},
-				{"from the open window on", last, end, true},
-				{"what was never flushed", sent + w.spec.Window, end, true},
-				{"a window that was flushed", open, open + w.spec.Window, false},
-				{"from then on", open, end, false},
-				{"a window of long ago", open - 1000*w.spec.Window, open - 999*w.spec.Window, false},
-				{"everything", 0, end, false},
-				{"everything for ever", window.Oldest, window.Newest, false},
-			} {
-				for _, measure := range measures {
-					q := query{Job: w.spec.Job, Measure: measure, From: r.from, Until: r.until}
-					v, found, err := l.lookup(t.Context(), q)
-					if !r.ok {
-						if !errors.Is(err, errAway) || !strings.Contains(err.Error(), "is not in memory and ClickHouse cannot be asked for it; ask for now") {
-							t.Errorf("memory %d, %s of %s: %s, %t, %v; want an error", memory, measure, r.name, shown(v), found, err)
-						}
-						continue
-					}
-					want := counted(sum(selected(mem, &window.Range{From: r.from, Until: r.until, Group: [][]byte{nil, nil}})))
-					if err != nil || found != (hits(want) > 0) || v.Partial == "" {
-						t.Errorf("memory %d, %s of %s: found %t, %v, partial %q", memory, measure, r.name, found, err, v.Partial)
-					} else if measure == Hits && hits(v) != hits(want) || measure != Hits && found && shown(v)[0] == '0' {
-						t.Errorf("memory %d, %s of %s: %s, want %s", memory, measure, r.name, shown(v), shown(want))
-					}
-				}
-			}
-			list := 0
-			for _, err := range l.Keys(t.Context()) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				list++
-			}
-			if list < 10 {
-				t.Errorf("%d keys without the sink", list)
-			}
-			w.away = nil
-			time.Sleep(ageDear)
-			ask(t, "when it is back", query{Job: w.spec.Job, Measure: Hits, From: open, Until: end}, l, w.fresh(0))
-		})
-	}
 }
 
 // TestFrozen: a sink that accepts queries and does not answer delays one question by a
@@ -206,7 +137,7 @@ func TestAloneNotKept(t *testing.T) {
 func TestFrozen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := countedWorld(t, 150)
-		l := w.windows(1 << 30)
+		l := w.windows()
 		w.frozen = true
 		now := func(measure string) query {
 			now := l.jobs[w.spec.Job].now()
@@ -273,7 +204,7 @@ func TestFrozen(t *testing.T) {
 func TestCalledOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, open := countedWorld(t, 150)
-		l := w.windows(1 << 30)
+		l := w.windows()
 		q := query{Job: w.spec.Job, Measure: Hits, From: open, Until: open + w.spec.Window}
 		w.frozen = true
 		ctx, leave := context.WithTimeout(t.Context(), 500*time.Millisecond)
@@ -294,7 +225,7 @@ func TestAwayIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, open := countedWorld(t, 150)
 		var out bytes.Buffer
-		l := New(Config{Now: func() time.Time { return time.Now().Add(w.behind) }, Memory: 1 << 30, Outages: outage.New(slog.New(slog.NewTextHandler(&out, nil)))})
+		l := New(Config{Now: func() time.Time { return time.Now().Add(w.behind) }, Outages: outage.New(slog.New(slog.NewTextHandler(&out, nil)))})
 		l.Add(w, w)
 		ask := func(seconds int) {
 			for range seconds {

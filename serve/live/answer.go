@@ -34,22 +34,6 @@ func (a Answer) bytes() int64 {
 	return 8
 }
 
-// counted returns the answer of a number of events.
-func counted(events uint64) Answer {
-	if events == 0 {
-		return Answer{}
-	}
-	return Answer{Value: Count(events)}
-}
-
-// located returns the answer of a set of positions.
-func located(set *geo.Set) Answer {
-	if set.Len() == 0 {
-		return Answer{}
-	}
-	return Answer{Value: set}
-}
-
 // A Count is a number of events.
 type Count uint64
 

@@ -33,44 +33,9 @@ var bitmapKind = Kind{
 			return ok && a.Has(id)
 		}, nil
 	},
-	begin: func(*window.Spec, *window.Measure) merging { return &bitmapValue{set: new(bitmap.Activity)} },
+	value: func(row window.Row, m int) any {
+		a, err := bitmap.FromClickHouse(row.AppendState(nil, m))
+		must(err)
+		return a
+	},
 }
-
-type bitmapValue struct {
-	set  *bitmap.Activity
-	rows *bitmap.Pool // of mergeRow, where bits are cheap to merge; nil: none
-}
-
-func (v *bitmapValue) mergeState(state []byte) error {
-	a, err := bitmap.FromClickHouse(state)
-	if err == nil {
-		v.set.Merge(a)
-	}
-	return err
-}
-
-func (v *bitmapValue) mergeRow(row window.Row, m int) {
-	if v.rows == nil {
-		v.rows = new(bitmap.Pool)
-		v.rows.Grow(1)
-	}
-	pool, i := row.Bitmap(m)
-	v.rows.Merge(0, pool, i)
-}
-
-func (v *bitmapValue) settle() {
-	if v.rows != nil {
-		must(v.mergeState(v.rows.AppendClickHouse(nil, 0)))
-		v.rows = nil
-	}
-}
-
-func (v *bitmapValue) mergeAll(others []merging) {
-	for _, o := range others {
-		v.set.Merge(o.(*bitmapValue).set)
-	}
-}
-
-func (v *bitmapValue) measured() any { return v.set }
-
-func (v *bitmapValue) bytes() int64 { return int64(v.set.Bytes()) }

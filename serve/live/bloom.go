@@ -15,41 +15,10 @@ var bloomKind = Kind{
 			return ok && f.Has(bloom.Hash([]byte(text)))
 		}, nil
 	},
-	begin: func(_ *window.Spec, m *window.Measure) merging {
-		return &bloomValue{of: m, filter: bloom.New(m.Capacity, m.Error)}
+	value: func(row window.Row, m int) any {
+		of := &row.Spec().Measures[m]
+		f := bloom.New(of.Capacity, of.Error)
+		must(f.MergeClickHouse(row.AppendState(nil, m)))
+		return f
 	},
 }
-
-type bloomValue struct {
-	of     *window.Measure
-	filter *bloom.Filter
-	rows   *bloom.Pool // of mergeRow, where bits are cheap to merge; nil: none
-}
-
-func (v *bloomValue) mergeState(state []byte) error { return v.filter.MergeClickHouse(state) }
-
-func (v *bloomValue) mergeRow(row window.Row, m int) {
-	if v.rows == nil {
-		v.rows = bloom.NewPool(v.of.Capacity, v.of.Error)
-		v.rows.Grow(1)
-	}
-	pool, i := row.Bloom(m)
-	v.rows.Merge(0, pool, i)
-}
-
-func (v *bloomValue) settle() {
-	if v.rows != nil {
-		must(v.mergeState(v.rows.AppendClickHouse(nil, 0)))
-		v.rows = nil
-	}
-}
-
-func (v *bloomValue) mergeAll(others []merging) {
-	for _, o := range others {
-		v.filter.Merge(o.(*bloomValue).filter)
-	}
-}
-
-func (v *bloomValue) measured() any { return v.filter }
-
-func (v *bloomValue) bytes() int64 { return int64(v.filter.Bytes()) }

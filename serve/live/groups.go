@@ -78,23 +78,18 @@ func (s *source) grouping(ctx context.Context, took *work, p *plan, columns []in
 	if err != nil {
 		return g, err
 	}
-	if err := s.state.away(); err != nil {
-		return g, err
-	}
-	budget := cmp.Or(s.cache.all.memory, groupsMemory) / groupsShare
+	budget := cmp.Or(s.budget, groupsMemory) / groupsShare
 	of := groups{m: p.measure, columns: columns, spec: s.spec, all: map[string]*groupValue{}}
 	for from := p.over.From; from < p.over.Until; from += groupsAtOnce * s.spec.Window {
-		r := &window.Range{From: from, Until: min(p.over.Until, from+groupsAtOnce*s.spec.Window), Group: p.over.Group, Only: []int{max(p.measure, window.Counts)}}
-		t := window.NewTable(s.spec)
+		r := &window.Range{From: from, Until: min(p.over.Until, from+groupsAtOnce*s.spec.Window), Group: p.over.Group}
+		t := mem.copy(s.spec, r, p.measure)
 		asking, cancel := context.WithTimeoutCause(ctx, sinkTimeout, errSinkTimeout)
-		err := took.wait(func() error { return s.sink.Rows(asking, r, r.Only[0], t) })
-		s.state.tried(asking, err)
+		err := took.wait(func() error {
+			return s.ask(asking, r, func(ctx context.Context) error { return s.sink.Rows(ctx, r, p.measure, t) })
+		})
 		cancel()
 		if err != nil {
 			return g, err
-		}
-		for i := range mem {
-			mem[i].table.Copy(t, r)
 		}
 		t.Seal()
 		for row := range t.Rows {
@@ -132,8 +127,7 @@ const groupBytes = 160
 
 type groupValue struct {
 	group []string
-	hits  uint64
-	value merging // nil for hits
+	*window.Value
 }
 
 func (g *groups) merge(row window.Row) {
@@ -143,42 +137,26 @@ func (g *groups) merge(row window.Row) {
 	}
 	v := g.all[string(g.id)]
 	if v == nil {
-		v = new(groupValue)
+		v = &groupValue{Value: window.NewValue(g.spec, g.m)}
 		for _, c := range g.columns {
 			v.group = append(v.group, string(g.texts[c]))
 		}
-		if g.m >= 0 {
-			v.value = begin(g.spec, g.m)
-		}
 		g.all[string(g.id)] = v
 	}
-	if g.m >= 0 {
-		v.value.mergeRow(row, g.m)
-		return
-	}
-	for _, n := range row.Hits {
-		v.hits += n
-	}
+	v.Add(row)
 }
 
 // bytes is about the memory of the groups so far.
 func (g *groups) bytes() (n int64) {
 	for id, v := range g.all {
-		n += groupBytes + 2*int64(len(id))
-		if v.value != nil {
-			n += v.value.bytes()
-		}
+		n += groupBytes + 2*int64(len(id)) + int64(v.Bytes())
 	}
 	return n
 }
 
 func (g *groups) measured() (all []Grouped) {
 	for _, v := range g.all {
-		a := counted(v.hits)
-		if v.value != nil {
-			a = measured(v.value, true)
-		}
-		all = append(all, Grouped{v.group, a.Value})
+		all = append(all, Grouped{v.group, measured(v.Value)})
 	}
 	return all
 }

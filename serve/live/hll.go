@@ -13,38 +13,13 @@ var hllKind = Kind{
 	Shows:   People,
 	Spread:  func(people float64) float64 { return hllError * people },
 	Command: "PFCOUNT",
-	begin:   func(*window.Spec, *window.Measure) merging { return new(hllValue) },
+	value: func(row window.Row, m int) any {
+		pool, i := row.HLL(m)
+		s := pool.Sketch(i)
+		s.Count()
+		return s
+	},
 }
 
 // hllError is the relative standard error of a count, 1.04/√m for m = 2^14 registers.
 const hllError = 1.04 / 128
-
-type hllValue struct{ sketch hll.Sketch }
-
-func (v *hllValue) mergeState(state []byte) error {
-	_, err := v.sketch.MergeClickHouse(state)
-	return err
-}
-
-func (v *hllValue) mergeRow(row window.Row, m int) {
-	pool, i := row.HLL(m)
-	pool.MergeInto(i, &v.sketch)
-}
-
-func (v *hllValue) settle() {}
-
-// mergeAll goes through the registers of all at once, as PFCOUNT of many keys does.
-func (v *hllValue) mergeAll(others []merging) {
-	sketches := make([]*hll.Sketch, len(others))
-	for i, o := range others {
-		sketches[i] = &o.(*hllValue).sketch
-	}
-	v.sketch.MergeAll(sketches...)
-}
-
-func (v *hllValue) measured() any {
-	v.sketch.Count()
-	return &v.sketch
-}
-
-func (v *hllValue) bytes() int64 { return int64(v.sketch.Bytes()) }

@@ -64,20 +64,22 @@ func (s *source) list(ctx context.Context, took *work) (list []key.Key, err erro
 		}
 		return true
 	}
-	mem, err := ingredient(took, func() (snapshot, origin, error) { return s.memory(ctx, totalHits) })
+	mem, err := ingredient(took, func() (snapshot, origin, error) { return s.memory(ctx, window.Counts) })
 	if err != nil {
 		return nil, err
 	}
-	for row := range mem.matching(r) {
-		group := make([]string, len(row.group))
-		for i, g := range row.group {
-			group[i] = string(g)
+	for _, t := range mem {
+		for row := range t.Selected(r) {
+			var group []string
+			for _, g := range row.Group(nil) {
+				group = append(group, string(g))
+			}
+			add(row.Window(), group)
 		}
-		add(row.start, group)
 	}
 	asking, cancel := context.WithTimeoutCause(ctx, sinkTimeout, errSinkTimeout)
 	defer cancel()
-	if _, _, err = s.look(asking); err == nil {
+	if _, err = s.look(asking); err == nil {
 		err = s.sink.Windows(asking, r, listRows, add)
 	}
 	if ctx.Err() == nil {

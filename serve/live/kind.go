@@ -36,13 +36,9 @@ type Kind struct {
 	// says what members are.
 	Member func(text string) (has func(value any) bool, err error)
 
-	// begin makes an empty value to merge into; nil for kinds by member (positions.go)
-	// and for the measures that every job has.
-	begin func(s *window.Spec, m *window.Measure) merging
-
-	// total returns the Answer.Value of a row that holds a total of measure m, nil if that
-	// is nothing. Additive kinds have it instead of begin.
-	total func(row window.Row, m int) any
+	// value returns the Answer.Value of a row that has measure m of some windows and groups, nil
+	// if that is nothing. It is nil for kinds by member and for the measures that every job has.
+	value func(row window.Row, m int) any
 }
 
 // Shows is what the number of a kind counts.
@@ -105,30 +101,6 @@ func WithMembers() string {
 	}
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
-}
-
-// A merging is the value of one measure while things are merged into it.
-type merging interface {
-	// mergeState merges a state as the sink holds it. Additive kinds have only rows.
-	mergeState(state []byte) error
-	// mergeRow merges a row's value of measure m. It may be gathered until settle.
-	mergeRow(row window.Row, m int)
-	settle()
-	// mergeAll merges others of the same measure, all settled.
-	mergeAll(others []merging)
-	// measured returns the Answer.Value, once settled; nil if that is nothing. From then
-	// on it is only read.
-	measured() any
-	bytes() int64
-}
-
-// begin makes an empty value of measure m to merge into.
-func begin(spec *window.Spec, m int) merging {
-	of := &spec.Measures[m]
-	if k := kinds[of.Kind]; k.total != nil {
-		return &addedValue{m: m, rows: window.NewTable(spec), total: k.total}
-	}
-	return kinds[of.Kind].begin(spec, of)
 }
 
 // must panics if a state that this process has made itself cannot be merged.

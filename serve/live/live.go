@@ -19,8 +19,8 @@
 // the answer made from it. An answer is at most two seconds old, or five if making
 // it, snapshot included, takes more than 5 ms (collecting and sorting the
 // positions of a hundred thousand people may). Its age is that of the oldest thing
-// it is made from. If the sink takes longer than that, as for the first question
-// about many thousands of windows, the answer is as old as that took.
+// it is made from. If the sink takes longer than that, as for a question about many
+// thousands of windows, the answer is as old as that took.
 //
 // # Without the sink
 //
@@ -30,15 +30,10 @@
 //
 // # The way of a question
 //
-//	plan.go       a key becomes a plan: job, measure, windows, groups
-//	reuse.go      an answer that was made a moment ago is used again
-//	memory.go     a snapshot of the measure in memory, then
-//	freshness.go  a look at the ledger: which cached windows are no longer right?
-//	read.go       the windows of the sink, from the cache or read into it
-//	merge.go      both become one answer
-//
-// The cache (cache.go; for positions, positions.go) takes the most memory: it may
-// use what the windows leave of the process's memory budget.
+//	plan.go    a key becomes a plan: job, measure, windows, groups
+//	reuse.go   an answer that was made a moment ago is used again
+//	memory.go  a snapshot of the measure in memory, then
+//	read.go    what the sink has, and both become one answer
 package live
 
 import (
@@ -65,9 +60,8 @@ type Job interface {
 // Config has the settings of Windows.
 type Config struct {
 	Now func() time.Time // the clock that `now` means
-	// Memory is the memory budget of the process in bytes. Cached windows take up to a
-	// quarter of it, and no more than the jobs leave of four fifths, where the jobs
-	// begin to flush early. With zero no windows of the sink are cached.
+	// Memory is the memory budget of the process in bytes, of which the groups of one
+	// question may take an eighth; zero: that of a process with 1 GiB.
 	Memory int64
 	// Outages reports a sink that does not answer; nil: no reports.
 	Outages *outage.Reporter
@@ -76,25 +70,25 @@ type Config struct {
 // Windows answers for all jobs of a process. It is safe for concurrent use
 // once every job is added.
 type Windows struct {
-	cfg   Config
-	jobs  map[string]*source
-	cache *cache
+	cfg  Config
+	jobs map[string]*source
 }
 
 // A source is one job: its memory, and the sink it shares with the same job
 // in other processes.
 type source struct {
-	job   Job
-	spec  *window.Spec
-	sink  Sink
-	clock func() time.Time
+	job    Job
+	spec   *window.Spec
+	sink   Sink
+	clock  func() time.Time
+	budget int64 // Config.Memory
 
-	cache *jobCache
 	state sinkState
 
 	answers   reuse[Answer]
+	series    reuse[series]
 	snapshots reuse[snapshot]
-	looks     reuse[struct{}]
+	looks     reuse[uint64]
 	lists     reuse[[]key.Key]
 	groupings reuse[Grouping]
 }
@@ -104,20 +98,19 @@ func New(cfg Config) *Windows {
 	if cfg.Outages == nil {
 		cfg.Outages = outage.New(nil)
 	}
-	w := &Windows{cfg: cfg, jobs: map[string]*source{}}
-	w.cache = newCache(cfg.Memory, w.taken)
-	return w
+	return &Windows{cfg: cfg, jobs: map[string]*source{}}
 }
 
 // Add adds a job. It must be called before the job runs, because it asks the job
 // to report flushes.
 func (w *Windows) Add(job Job, sink Sink) {
 	spec := job.Spec()
-	s := &source{job: job, spec: spec, sink: sink, clock: w.cfg.Now, looks: reuse[struct{}]{most: lookAge}}
+	s := &source{job: job, spec: spec, sink: sink, clock: w.cfg.Now, budget: w.cfg.Memory, looks: reuse[uint64]{most: lookAge}}
 	s.state.reads = w.cfg.Outages.Of(outage.ClickHouse, "live reads of job "+spec.Job)
-	s.cache = w.cache.job(spec, s.now())
+	now := s.now()
+	s.state.flushed = now - now%spec.Window
 	w.jobs[spec.Job] = s
-	job.OnFlush(s.cache.flushed)
+	job.OnFlush(s.state.onFlush)
 }
 
 // now returns the time that `now` means.
@@ -159,10 +152,9 @@ func (p *plan) answer(ctx context.Context) (Answer, error) {
 		return s.reason(ctx)
 	}
 	a, _, err := s.answers.get(ctx, p.id, func(took *work) (Answer, error) {
-		a, err := s.answer(ctx, took, p.over, p.measure)
-		a.AsOf = took.origin().since
-		took.bytes = a.bytes()
-		return a, err
+		all, err := s.read(ctx, took, p.over, p.measure, 0)
+		took.bytes = all.whole.bytes()
+		return all.whole, err
 	})
 	return a, err
 }
@@ -177,39 +169,19 @@ func (w *Windows) Recent(k key.Key) (a Answer, known bool) {
 	return p.source.answers.recent(p.id)
 }
 
-// Stats has figures about what is cached, for metrics.
+// Stats has figures about live answers, for metrics.
 type Stats struct {
-	Hits, Misses uint64 // windows that an answer found in the cache, and those that were read
-	Stale        uint64 // windows dropped because another process wrote to them
-	Evicted      uint64 // windows dropped to make room
-	Partial      uint64 // answers made without the sink
-	Windows      int    // cached now…
-	Bytes        int64  // …and about what they, answers and snapshots take
+	Partial uint64 // answers made without the sink
+	Bytes   int64  // about what answers and snapshots take
 }
 
 // Stats returns the figures as of now.
-func (w *Windows) Stats() Stats {
-	s := w.cache.figures()
-	for _, j := range w.jobs {
-		s.Bytes += j.held()
-	}
-	return s
-}
-
-// held returns about how many bytes the answers and snapshots of a job take.
-func (s *source) held() int64 {
-	answers, _ := s.answers.held()
-	snapshots, _ := s.snapshots.held()
-	groupings, _ := s.groupings.held()
-	return answers + snapshots + groupings
-}
-
-// taken returns how many bytes the jobs take, and how many their answers and
-// snapshots.
-func (w *Windows) taken() (jobs, answers int64) {
+func (w *Windows) Stats() (all Stats) {
 	for _, s := range w.jobs {
-		jobs += s.job.Status().MemoryBytes
-		answers += s.held()
+		s.state.mu.Lock()
+		all.Partial += s.state.partial
+		s.state.mu.Unlock()
+		all.Bytes += s.answers.held() + s.series.held() + s.snapshots.held() + s.groupings.held()
 	}
-	return jobs, answers
+	return all
 }

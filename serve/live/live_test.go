@@ -91,11 +91,7 @@ func TestLookup(t *testing.T) {
 		for _, t := range mem {
 			t.Seal()
 		}
-		cfg := Config{Now: func() time.Time { return time.UnixMilli(1_763_600_100_000) }}
-		if seed%2 == 0 { // window by window; otherwise the sink merges ranges as a whole
-			cfg.Memory = 1 << 30
-		}
-		w := New(cfg)
+		w := New(Config{Now: func() time.Time { return time.UnixMilli(1_763_600_100_000) }})
 		w.Add(mem, stored)
 
 		first, last := event.Time(math.MaxInt64), event.Time(0)
@@ -128,7 +124,7 @@ func TestLookup(t *testing.T) {
 				if measure.Kind.ByMember() {
 					continue
 				}
-				ref := begin(spec, m)
+				ref := window.NewValue(spec, m)
 				if measure.Kind.Additive() {
 					rows := window.NewTable(spec)
 					if err := reference.Rows(t.Context(), r, m, rows); err != nil {
@@ -136,18 +132,18 @@ func TestLookup(t *testing.T) {
 					}
 					rows.Seal()
 					for row := range rows.Rows {
-						ref.mergeRow(row, m)
+						ref.Add(row)
 					}
 				} else {
 					state, err := reference.State(t.Context(), r, m)
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := ref.mergeState(state); err != nil {
+					if err := ref.Load(state); err != nil {
 						t.Fatal(err)
 					}
 				}
-				want := Answer{Value: ref.measured()}
+				want := Answer{Value: measured(ref)}
 				if want.Value == nil { // no event had a number
 					q.Measure = measure.Name
 					if v, found, err := w.lookup(t.Context(), q); found || err != nil {
@@ -184,7 +180,7 @@ func emptyWindows(t *testing.T, spec *window.Spec) *Windows {
 	t.Helper()
 	empty := window.NewTable(spec)
 	empty.Seal()
-	w := New(Config{Now: time.Now, Memory: 1 << 30})
+	w := New(Config{Now: time.Now})
 	w.Add(tableJob{empty}, newSink(t, spec))
 	return w
 }
@@ -250,7 +246,7 @@ func TestRecent(t *testing.T) {
 			t.Fatal(err)
 		}
 		table.Seal()
-		w := New(Config{Now: time.Now, Memory: 1 << 30})
+		w := New(Config{Now: time.Now})
 		w.Add(tableJob{table}, &sleepySink{Sink: newSink(t, spec, &window.Changes{Table: table})})
 		ask := query{Job: spec.Job, Measure: Hits, Until: spec.Window, Group: [][]byte{[]byte("a")}}
 		if v, _, known := w.recent(ask); known {
@@ -287,9 +283,4 @@ type sleepySink struct{ Sink }
 func (s *sleepySink) Rows(ctx context.Context, r *window.Range, m int, into *window.Table) error {
 	time.Sleep(10 * time.Millisecond)
 	return s.Sink.Rows(ctx, r, m, into)
-}
-
-func (s *sleepySink) Totals(ctx context.Context, r *window.Range, yield func(event.Time, uint64)) error {
-	time.Sleep(10 * time.Millisecond)
-	return s.Sink.Totals(ctx, r, yield)
 }

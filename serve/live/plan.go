@@ -17,20 +17,15 @@ const (
 	Partial = "partial" // why answers are partial: a Reason; nothing while they are whole
 )
 
-// The measures of a job are numbered from zero; these are the others. Counts are one
-// number for a window (totalHits), or one for each slot of it (slotHits), which can be
-// merged with the counts in memory. The reason of partial answers has no windows.
-const (
-	totalHits = -1
-	slotHits  = -2
-	partial   = -3
-)
+// The measures of a job are numbered from zero. Hits are window.Counts, and this is the
+// other one, which has no windows.
+const partial = -2
 
 // A plan is a key in terms of its job.
 type plan struct {
 	source  *source
 	over    *window.Range
-	measure int    // one of the job's, totalHits or partial
+	measure int    // one of the job's, window.Counts or partial
 	id      string // the same for equal questions about the job
 }
 
@@ -85,7 +80,7 @@ func (s *source) measure(name string) (int, error) {
 	}
 	switch name {
 	case Hits:
-		return totalHits, nil
+		return window.Counts, nil
 	case Partial:
 		return partial, nil
 	}
@@ -107,7 +102,7 @@ func (w *Windows) Kind(job, measure string) (Kind, error) {
 		return Kind{Name: measure}, err
 	}
 	switch m {
-	case totalHits:
+	case window.Counts:
 		return hitsKind, nil
 	case partial:
 		return partialKind, nil
@@ -144,14 +139,4 @@ func appendChoice(b []byte, m int, group [][]byte) []byte {
 
 func appendText(b, text []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
-}
-
-// oneGroup reports whether a choice of groups is of a single one.
-func oneGroup(group [][]byte) bool {
-	for _, g := range group {
-		if g == nil {
-			return false
-		}
-	}
-	return true
 }

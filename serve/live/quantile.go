@@ -22,7 +22,7 @@ var quantileKind = Kind{
 		}
 		return new(Quantiles).summary()
 	},
-	total: func(row window.Row, m int) any {
+	value: func(row window.Row, m int) any {
 		if h := row.Histogram(m); len(h) > 0 {
 			return NewQuantiles(h)
 		}

@@ -9,94 +9,170 @@ import (
 	"weir/window"
 )
 
-// entries returns the entries of the windows in [from, until) for the groups of r.
-// Those that are not in the cache are read from the sink.
-func (s *source) entries(ctx context.Context, took *work, r *window.Range, m int, from, until event.Time) ([]*entry, error) {
-	from = s.cache.ceil(from)
-	for {
-		all, missing := s.cache.find(m, r.Group, from, until, s.now())
-		for len(missing) > 0 { // runs of neighbours, each with one query
-			n := 1
-			for n < len(missing) && missing[n].start == missing[n-1].start+s.spec.Window {
-				n++
-			}
-			_ = took.wait(func() error { s.read(ctx, missing[:n]); return nil }) // each entry has the error
-			missing = missing[n:]
-		}
-		again := false
-		for _, e := range all {
-			err := took.wait(func() error {
-				select {
-				case <-e.ready:
-					return nil
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			})
-			if err != nil {
-				return nil, err
-			}
-			switch {
-			case e.err == nil:
-			case e.away && ctx.Err() == nil:
-				again = true // the question that read it ran out of time; this one may have some left
-			default:
-				return nil, e.err
-			}
-		}
-		if !again {
-			return all, nil
-		}
-	}
+// A series is the answers of the steps of a range, oldest first, and of the whole.
+type series struct {
+	steps []Answer
+	whole Answer
 }
 
-// read reads neighbours of one series from the sink into the cache.
-func (s *source) read(ctx context.Context, es []*entry) {
-	c, of := s.cache.all, es[0].of
-	r := &window.Range{From: es[0].start, Until: es[len(es)-1].start + s.spec.Window, Group: of.group}
-	var err error
-	switch {
-	case of.m == totalHits:
-		err = s.sink.Totals(ctx, r, func(start event.Time, n uint64) {
-			_ = c.merge(es, start, func(e *entry) error { e.total += n; return nil })
-		})
-	case of.m == slotHits:
-		var id []byte
-		var group [][]byte
-		err = s.readRows(ctx, es, r, window.Counts, func(e *entry, row window.Row) {
-			group = row.Group(group[:0])
-			id = groupID(id[:0], group)
-			e.mergeSlots(id, row)
-		})
-	case of.holdsSketches() && s.spec.Measures[of.m].Kind.Additive():
-		err = s.readRows(ctx, es, r, of.m, func(e *entry, row window.Row) { e.value.mergeRow(row, of.m) })
-	case of.positions != nil:
-		last := new(geo.Last)
-		if err = s.sink.Places(ctx, r, of.m, last); err == nil {
-			c.mergePositions(of, last)
+// values are what a measure comes to while memory and sink are merged: over a range, and
+// over each step of it.
+type values struct {
+	m          int
+	whole      *window.Value
+	from, step event.Time // of steps; step 0: there are none
+	steps      []*window.Value
+	places     *geo.Last // of a measure by member, in place of the values
+}
+
+func newValues(spec *window.Spec, r *window.Range, m int, step event.Time) *values {
+	v := &values{m: m, whole: window.NewValue(spec, m), from: r.From, step: step, places: new(geo.Last)}
+	if step > 0 {
+		for range (r.Until - r.From + step - 1) / step {
+			v.steps = append(v.steps, window.NewValue(spec, m))
 		}
+	}
+	return v
+}
+
+// each calls f for the values that a window belongs to.
+func (v *values) each(start event.Time, f func(*window.Value) error) error {
+	err := f(v.whole)
+	if err == nil && v.step > 0 {
+		err = f(v.steps[(start-v.from)/v.step])
+	}
+	return err
+}
+
+// add takes in a row.
+func (v *values) add(row window.Row) {
+	_ = v.each(row.Window(), func(to *window.Value) error { to.Add(row); return nil })
+}
+
+// answers returns what the values have come to.
+func (v *values) answers(about Answer) (all series) {
+	answer := func(value any) Answer {
+		a := about
+		a.Value = value
+		return a
+	}
+	for _, one := range v.steps {
+		all.steps = append(all.steps, answer(measured(one)))
+	}
+	if all.whole = answer(measured(v.whole)); v.places.Len() > 0 {
+		all.whole.Value = v.places.Set(0)
+	}
+	return all
+}
+
+// measured returns the Answer.Value that a value has come to.
+func measured(v *window.Value) any {
+	switch m := v.Measure(); {
+	case !v.Found() || m == window.Counts && v.Events() == 0:
+		return nil
+	case m == window.Counts:
+		return Count(v.Events())
 	default:
-		err = s.sink.States(ctx, r, of.m, func(start event.Time, state []byte) error {
-			return c.merge(es, start, func(e *entry) error { return e.value.mergeState(state) })
-		})
-		if err != nil {
-			err = fmt.Errorf("measure %s: %w", s.spec.Measures[of.m].Name, err)
-		}
+		return kinds[v.Row().Spec().Measures[m].Kind].value(v.Row(), m)
 	}
-	c.read(es, err, ctx.Err() != nil)
 }
 
-// readRows reads the rows of neighbours, and lets f merge each into the entry of its
-// window.
-func (s *source) readRows(ctx context.Context, es []*entry, r *window.Range, m int, f func(e *entry, row window.Row)) error {
-	t := window.NewTable(s.spec)
-	err := s.sink.Rows(ctx, r, m, t)
+// read answers a question from memory and sink, or from memory if the sink cannot be
+// asked; with a step, for each step of the range as well.
+func (s *source) read(ctx context.Context, took *work, r *window.Range, m int, step event.Time) (all series, err error) {
+	// Memory first, the sink then: what is flushed in between is in both.
+	mem, err := ingredient(took, func() (snapshot, origin, error) { return s.memory(ctx, m) })
 	if err != nil {
+		return all, err
+	}
+	v := newValues(s.spec, r, m, step)
+	err = took.wait(func() error {
+		return s.ask(ctx, r, func(ctx context.Context) error { return s.merge(ctx, s.sink, r, v, mem) })
+	})
+	about := Answer{}
+	if err != nil && ctx.Err() == nil {
+		if about.Partial, err = s.alone(r, err); err == nil {
+			v = newValues(s.spec, r, m, step)
+			err = s.merge(ctx, nothing{}, r, v, mem)
+		}
+	}
+	if err != nil {
+		return all, err
+	}
+	about.AsOf = took.origin().since
+	return v.answers(about), nil
+}
+
+// merge merges the range's rows of memory and sink.
+func (s *source) merge(ctx context.Context, sink Sink, r *window.Range, v *values, mem snapshot) error {
+	switch {
+	case v.m == window.Counts:
+		// Both sides are merged slot by slot from the first window in memory on;
+		// what lies before is summed by the sink.
+		before, recent := *r, *r
+		before.Until = mem.first(r)
+		recent.From = before.Until
+		if err := totals(ctx, sink, &before, v); err != nil || recent.From >= recent.Until {
+			return err
+		}
+		return rows(ctx, sink, &recent, v, mem.copy(s.spec, &recent, v.m))
+	case s.byMember(v.m):
+		for _, t := range mem { // the last position of each member, under window 0
+			v.places.Gather(0, t.Places(v.m), func(start int64) bool { return event.Time(start) >= r.From && event.Time(start) < r.Until })
+		}
+		return sink.Places(ctx, r, v.m, v.places)
+	case s.spec.Measures[v.m].Kind.Additive():
+		return rows(ctx, sink, r, v, mem.copy(s.spec, r, v.m))
+	}
+	for _, t := range mem {
+		for row := range t.Selected(r) {
+			v.add(row)
+		}
+	}
+	err := states(ctx, sink, r, v)
+	if err != nil {
+		err = fmt.Errorf("measure %s: %w", s.spec.Measures[v.m].Name, err)
+	}
+	return err
+}
+
+// totals adds the sink's number of events.
+func totals(ctx context.Context, sink Sink, r *window.Range, v *values) error {
+	switch {
+	case r.From >= r.Until:
+		return nil
+	case v.step > 0:
+		return sink.Totals(ctx, r, func(start event.Time, n uint64) {
+			_ = v.each(start, func(to *window.Value) error { to.AddEvents(n); return nil })
+		})
+	}
+	n, err := sink.Total(ctx, r)
+	v.whole.AddEvents(n)
+	return err
+}
+
+// rows merges the sink's rows with those in memory, slot by slot, and adds them up.
+func rows(ctx context.Context, sink Sink, r *window.Range, v *values, mem *window.Table) error {
+	if err := sink.Rows(ctx, r, v.m, mem); err != nil {
 		return err
 	}
-	t.Seal()
-	for row := range t.Rows {
-		_ = s.cache.all.merge(es, row.Window(), func(e *entry) error { f(e, row); return nil })
+	mem.Seal()
+	for row := range mem.Rows {
+		v.add(row)
 	}
 	return nil
+}
+
+// states merges the sink's states.
+func states(ctx context.Context, sink Sink, r *window.Range, v *values) error {
+	if v.step > 0 {
+		return sink.States(ctx, r, v.m, func(start event.Time, state []byte) error {
+			return v.each(start, func(to *window.Value) error { return to.Load(state) })
+		})
+	}
+	state, err := sink.State(ctx, r, v.m)
+	if err != nil || state == nil {
+		return err
+	}
+	return v.whole.Load(state)
 }

@@ -9,9 +9,9 @@ import (
 // A value made for one question also serves the questions that come soon after,
 // within the ages below: for spared times the CPU time that it took to make, so
 // that making it costs at most a tenth of a percent of a CPU however many
-// questions come, plus waiting times the time that it waited for others (the sink
-// has other work as well).
-const spared, waiting = 1000, 4
+// questions come, plus waiting times the time that it waited for others: the sink then
+// spends a hundredth of its time on a question that is asked all the time.
+const spared, waiting = 1000, 100
 
 // These are the ages beyond which no value is reused. A value that is dear to
 // make may be older than a cheap one. A value is as old as its oldest ingredient,
@@ -203,9 +203,9 @@ func (u *reuse[V]) finish(ctx context.Context, key string, m *making[V], make fu
 	return m.value, m.from, m.err
 }
 
-// held returns about how many bytes are kept, and in how many values.
-func (u *reuse[V]) held() (bytes int64, values int) {
+// held returns about how many bytes are kept.
+func (u *reuse[V]) held() int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.bytes, len(u.made)
+	return u.bytes
 }

@@ -44,7 +44,7 @@ func TestSeriesAndGroups(t *testing.T) {
 	for _, t := range mem {
 		t.Seal()
 	}
-	w := New(Config{Now: func() time.Time { return time.UnixMilli(1_763_600_100_000) }, Memory: 1 << 30})
+	w := New(Config{Now: func() time.Time { return time.UnixMilli(1_763_600_100_000) }})
 	w.Add(mem, stored)
 	first, last := event.Time(1<<62), event.Time(0)
 	texts := map[string]bool{}

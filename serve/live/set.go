@@ -31,10 +31,12 @@ var setKind = Kind{
 			return ok && s.Has([]byte(text))
 		}, nil
 	},
-	begin: func(s *window.Spec, _ *window.Measure) merging {
-		v := &setValue{key: s.HashKey}
-		v.hashes.Grow(1)
-		return v
+	value: func(row window.Row, m int) any {
+		hashes := new(idset.Pool)
+		hashes.Grow(1)
+		pool, i := row.Set(m)
+		hashes.Merge(0, pool, i)
+		return NewSet(hashes, row.Spec().HashKey)
 	},
 }
 
@@ -65,27 +67,3 @@ func (s *Set) Common(o *Set) uint64 {
 
 // Bytes returns about how much memory the set takes.
 func (s *Set) Bytes() int { return s.hashes.Bytes() }
-
-type setValue struct {
-	hashes idset.Pool // set 0
-	key    *[16]byte
-}
-
-func (v *setValue) mergeState(state []byte) error { return v.hashes.MergeState(0, state) }
-
-func (v *setValue) mergeRow(row window.Row, m int) {
-	pool, i := row.Set(m)
-	v.hashes.Merge(0, pool, i)
-}
-
-func (v *setValue) settle() {}
-
-func (v *setValue) mergeAll(others []merging) {
-	for _, o := range others {
-		v.hashes.Merge(0, &o.(*setValue).hashes, 0)
-	}
-}
-
-func (v *setValue) measured() any { return NewSet(&v.hashes, v.key) }
-
-func (v *setValue) bytes() int64 { return int64(v.hashes.Bytes()) }

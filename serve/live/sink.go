@@ -35,11 +35,21 @@ type Sink interface {
 	// Windows yields the window and the group of each row of the range, oldest window
 	// first, until there are limit rows or yield returns false.
 	Windows(ctx context.Context, r *window.Range, limit int, yield func(start event.Time, group []string) bool) error
-	// Progress returns how far all processes have flushed according to the ledger, and
-	// the current round. What is read after it holds all rows below next.
-	Progress(ctx context.Context) (next map[window.Origin]int64, round uint64, err error)
-	// Touched returns at least the windows with rows that were not there yet when the
-	// current round was since: since comes from a Progress that was followed by
-	// reading the rows, or by a Touched.
-	Touched(ctx context.Context, since uint64) ([]event.Time, error)
 }
+
+// nothing is a sink without rows.
+type nothing struct{ Sink }
+
+func (nothing) Total(context.Context, *window.Range) (uint64, error) { return 0, nil }
+
+func (nothing) Totals(context.Context, *window.Range, func(event.Time, uint64)) error { return nil }
+
+func (nothing) Rows(context.Context, *window.Range, int, *window.Table) error { return nil }
+
+func (nothing) State(context.Context, *window.Range, int) ([]byte, error) { return nil, nil }
+
+func (nothing) States(context.Context, *window.Range, int, func(event.Time, []byte) error) error {
+	return nil
+}
+
+func (nothing) Places(context.Context, *window.Range, int, *geo.Last) error { return nil }

@@ -14,7 +14,7 @@ var (
 			}
 			return 0
 		},
-		total: func(row window.Row, m int) any {
+		value: func(row window.Row, m int) any {
 			if t := row.Total(m); t.Events > 0 {
 				return Decimal(t.Text(row.Spec().Measures[m].Scale))
 			}
@@ -26,7 +26,7 @@ var (
 		Shows:   Quantity,
 		Command: "GET",
 		Number:  maxKind.Number,
-		total: func(row window.Row, m int) any {
+		value: func(row window.Row, m int) any {
 			if t := row.Total(m); t.Events > 0 {
 				return Number(t.Mean(row.Spec().Measures[m].Scale))
 			}

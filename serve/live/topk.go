@@ -17,7 +17,7 @@ var topKind = Kind{
 		}
 		return []TopKey{}
 	},
-	total: func(row window.Row, m int) any {
+	value: func(row window.Row, m int) any {
 		t := row.Top(m)
 		if t.Events == 0 {
 			return nil

@@ -268,3 +268,8 @@ func TestFlushesJoin(t *testing.T) {
 		}
 	}
 }
+
+// currentRound returns the query for the current round.
+func (s *Sink) currentRound() string {
+	return fmt.Sprintf("SELECT greatest(max(opened), max(done)) FROM %s WHERE %s%s", s.client.name("weir_rollups"), s.layout.where(), byKey)
+}

@@ -287,57 +287,6 @@ func (m *measure) whole(states [][]byte) ([]byte, error) {
 	return m.Measure.Merge(states...)
 }
 
-// Progress returns what the ledger says: for each partition and epoch, the first offset
-// that is not durable. round is the job's current round, for Touched.
-func (s *Sink) Progress(ctx context.Context) (next map[window.Origin]int64, round uint64, err error) {
-	next = map[window.Origin]int64{}
-	// One row, so that an empty ledger has a round as well.
-	sql := "SELECT (" + s.currentRound() + "), groupArray(partition), groupArray(epoch), groupArray(n) FROM" +
-		" (SELECT partition, epoch, toInt64(max(next)) AS n FROM " + s.client.name(LedgerTable) +
-		" WHERE " + s.layout.where() + " GROUP BY partition, epoch)"
-	err = s.client.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
-		var partitions []uint16
-		var epochs []uint8
-		var offsets []int64
-		if err := scan(&round, &partitions, &epochs, &offsets); err != nil {
-			return err
-		}
-		for i, n := range offsets {
-			next[window.Origin{Partition: int32(partitions[i]), Epoch: epochs[i]}] = n
-		}
-		return nil
-	})
-	return next, round, err
-}
-
-// Touched returns the windows that have rows of round since or later. That covers
-// places too: a flush writes state rows for every window that it has places of, and it
-// writes the places first.
-//
-// A reader that has kept the numbers of a window needs to read it again only if Touched
-// returns it. The reader calls Touched with the round that was current before it read
-// the window, or before an earlier call of Touched that it took into account. A row
-// that it did not see was acknowledged after that, and so is stamped with that round or
-// a later one. This does not depend on clocks, nor on how long the writer of the row
-// was delayed. Replicas may lag; there, Touched looks further back, as rollups do.
-func (s *Sink) Touched(ctx context.Context, since uint64) (starts []event.Time, err error) {
-	if s.lags {
-		since -= min(since, sweepRounds)
-	}
-	sql := fmt.Sprintf("SELECT DISTINCT toInt64(toUnixTimestamp(window_start)) FROM %s WHERE flushed_in >= %d", s.stateTable(), since)
-	err = s.client.shards.query(ctx, "look for windows that were written", sql, func(scan func(...any) error) error {
-		var start int64
-		err := scan(&start)
-		starts = append(starts, event.Time(start)*1000)
-		return err
-	})
-	if s.client.sharded() { // several may have rows of a window
-		slices.Sort(starts)
-		starts = slices.Compact(starts)
-	}
-	return starts, err
-}
-
 // Windows yields the windows in the range that have rows, with their groups, oldest
 // first, up to limit rows. It is for listings.
 func (s *Sink) Windows(ctx context.Context, r *window.Range, limit int, yield func(start event.Time, group []string) bool) error {

@@ -2,8 +2,6 @@ package clickhouse
 
 import (
 	"bytes"
-	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -13,7 +11,6 @@ import (
 	"weir/event"
 	"weir/internal/await"
 	"weir/sinks/sinktest"
-	"weir/sketches/geo"
 	"weir/window"
 )
 
@@ -189,64 +186,5 @@ func TestReadArchive(t *testing.T) {
 			want.Seal()
 			byWindow(t, sink, r, want)
 		})
-	}
-}
-
-// TestProgress: the ledger's positions move with every flush, and Touched then returns the
-// windows of the flush, including those of places, whatever the server's clock says.
-func TestProgress(t *testing.T) {
-	c := open(t)
-	spec := sinktest.Spec()
-	sink := unasked(t, c, Job{Spec: spec, Topic: "suite", Keep: ages})
-	next, since, err := sink.Progress(t.Context())
-	if err != nil || len(next) != 0 || since != 0 {
-		t.Errorf("an empty ledger says %v in round %d, %v", next, since, err)
-	}
-	pieces, err := sinktest.NewLog(5).Pieces(spec, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reached := map[window.Origin]int64{}
-	b := &backend{c: c}
-	for i, p := range pieces[:5] {
-		for _, table := range []string{sink.layout.state(), sink.layout.places(&sink.layout.measures[3]), "weir_ledger"} {
-			b.exec(t, fmt.Sprintf("ALTER TABLE %s MODIFY COLUMN flushed_at DEFAULT now() + %d", c.name(table), []int{-3600, -7200, 600, -600, 86400}[i]))
-		}
-		write(t, sink, p)
-		for _, l := range p.Lines {
-			o := window.Origin{Partition: l.Partition, Epoch: l.Epoch}
-			reached[o] = max(reached[o], l.Next)
-		}
-		next, round, err := sink.Progress(t.Context())
-		if err != nil || !maps.Equal(next, reached) || round < since {
-			t.Fatalf("flush %d: %v in round %d, %v; want %v", i, next, round, err, reached)
-		}
-		starts, err := sink.Touched(t.Context(), since)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for row := range p.Table.Rows {
-			if !slices.Contains(starts, row.Window()) {
-				t.Errorf("flush %d: window %d was written and is not named", i, row.Window())
-			}
-		}
-		p.Table.Places(3).All(func(start int64, _ []byte, _ geo.Stamp, _ uint64) bool {
-			if !slices.Contains(starts, event.Time(start)) {
-				t.Errorf("flush %d: places of window %d were written and it is not named", i, start)
-			}
-			return true
-		})
-		since = round
-		if i%2 == 1 { // the next round
-			roll(t, sink, true)
-		}
-	}
-	roll(t, sink, true)
-	_, since, err = sink.Progress(t.Context())
-	if err != nil || since == 0 {
-		t.Fatalf("round %d, %v", since, err)
-	}
-	if starts, err := sink.Touched(t.Context(), since); err != nil || len(starts) > 0 {
-		t.Errorf("windows written since all was rolled up: %v, %v", starts, err)
 	}
 }

@@ -80,11 +80,6 @@ func (s *Sink) round(ctx context.Context, t *ticket) (opened uint64, err error) 
 	return r.opened, nil
 }
 
-// currentRound returns the query for the current round.
-func (s *Sink) currentRound() string {
-	return fmt.Sprintf("SELECT greatest(max(opened), max(done)) FROM %s WHERE %s%s", s.client.name("weir_rollups"), s.layout.where(), byKey)
-}
-
 // inRound writes n rows: insert writes some of them, from one on, stamped with a round, and returns
 // the number of the first that it did not write. t announces the last question for the round.
 //

@@ -73,7 +73,7 @@ func TestShardsLive(t *testing.T) {
 	sinktest.RunLive(t, func(t *testing.T) sinktest.Backend {
 		c, _, _ := openShards(t, 2)
 		return &backend{c: c}
-	}, "Selections", "Merged", "Progress", "WhileWritten")
+	}, "Selections", "Merged", "WhileWritten")
 }
 
 // merged puts a Merge table in the place of a Distributed one.

@@ -157,8 +157,6 @@ func zoneLedger(t *testing.T, c *Client) (all []string) {
 	say("watermark", w.Look(&covered, map[int32]event.Span{0: {Next: f.next}}, 0), err)
 	dead, err := s.DeadLetters(t.Context(), 5)
 	say("dead letters", dead, err)
-	touched, err := s.Touched(t.Context(), 0)
-	say("touched", touched, err)
 	for _, r := range []window.Range{{From: 0, Until: math.MaxInt64 / 2000, Group: [][]byte{nil, nil}}, {From: noon + 1_200_000, Until: noon + 3_600_000, Group: [][]byte{nil, nil}}} {
 		total, err := s.Total(t.Context(), &r)
 		say("total", total, err)

@@ -147,35 +147,3 @@ func (s *Sink) Windows(ctx context.Context, r *window.Range, limit int, yield fu
 	}
 	return nil
 }
-
-// Progress returns the next offset that is not durable yet of each partition and
-// epoch, and the current round, which a rollup ends.
-func (s *Sink) Progress(ctx context.Context) (next map[window.Origin]int64, round uint64, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, 0, err
-	}
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	c := s.contents()
-	next = map[window.Origin]int64{}
-	for _, l := range c.Ledger {
-		o := window.Origin{Partition: l.Partition, Epoch: l.Epoch}
-		next[o] = max(next[o], l.Next)
-	}
-	return next, c.round, nil
-}
-
-// Touched lists the windows with rows of round since or later.
-func (s *Sink) Touched(ctx context.Context, since uint64) (starts []event.Time, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	for start, round := range s.contents().written {
-		if round >= since {
-			starts = append(starts, start)
-		}
-	}
-	return starts, nil
-}

@@ -27,8 +27,6 @@ type LiveSink interface {
 	States(ctx context.Context, r *window.Range, m int, yield func(start event.Time, state []byte) error) error
 	Places(ctx context.Context, r *window.Range, m int, last *geo.Last) error
 	Windows(ctx context.Context, r *window.Range, limit int, yield func(start event.Time, group []string) bool) error
-	Progress(ctx context.Context) (next map[window.Origin]int64, round uint64, err error)
-	Touched(ctx context.Context, since uint64) ([]event.Time, error)
 }
 
 // RunLive runs the suite for reading, or only some tests of it. begin makes an empty backend,
@@ -39,7 +37,6 @@ func RunLive(t *testing.T, begin func(t *testing.T) Backend, only ...string) {
 		{"Selections", selections},
 		{"Merged", mergedReads},
 		{"OpenEnds", openEnds},
-		{"Progress", progress},
 		{"WhileWritten", whileWritten},
 		{"Stops", stops},
 	})
@@ -66,12 +63,6 @@ func empty(t *testing.T, b Backend) {
 	nothing := window.NewTable(spec)
 	nothing.Seal()
 	sameRows(t, s, everything(spec), nothing)
-	if next, _, err := s.Progress(t.Context()); err != nil || len(next) != 0 {
-		t.Errorf("an empty ledger has reached %v, %v", next, err)
-	}
-	if starts, err := s.Touched(t.Context(), 0); err != nil || len(starts) != 0 {
-		t.Errorf("windows %v were written, %v", starts, err)
-	}
 }
 
 // selections: a range selects rows by window and by group, and what was written of
@@ -132,66 +123,6 @@ func openEnds(t *testing.T, b Backend) {
 	} {
 		r.Group = make([][]byte, len(spec.By))
 		t.Run(fmt.Sprintf("from %d until %d", r.From, r.Until), func(t *testing.T) { sameRows(t, s, &r, c.Table) })
-	}
-}
-
-// progress: the ledger's positions move with every flush; Touched then names at least
-// the windows that it wrote, those of positions too; and when rounds have passed in
-// which nothing was written, it names none.
-func progress(t *testing.T, b Backend) {
-	log, spec := NewLog(5), Spec()
-	s := openLive(t, b, spec)
-	_, since, err := s.Progress(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	reached := map[window.Origin]int64{}
-	for i, c := range pieces(t, log, spec, 5)[:5] {
-		write(t, s, c)
-		for _, l := range c.Lines {
-			o := window.Origin{Partition: l.Partition, Epoch: l.Epoch}
-			reached[o] = max(reached[o], l.Next)
-		}
-		next, round, err := s.Progress(t.Context())
-		if err != nil || !maps.Equal(next, reached) || round < since {
-			t.Fatalf("flush %d: %v in round %d, %v; want %v", i, next, round, err, reached)
-		}
-		starts, err := s.Touched(t.Context(), since)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for row := range c.Table.Rows {
-			if !slices.Contains(starts, row.Window()) {
-				t.Errorf("flush %d: window %d was written and is not named", i, row.Window())
-			}
-		}
-		for m := range spec.Measures {
-			if !spec.Measures[m].Kind.ByMember() {
-				continue
-			}
-			c.Table.Places(m).All(func(start int64, _ []byte, _ geo.Stamp, _ uint64) bool {
-				if !slices.Contains(starts, event.Time(start)) {
-					t.Errorf("flush %d: positions of window %d were written and it is not named", i, start)
-				}
-				return true
-			})
-		}
-		since = round
-		if i%2 == 1 { // the next round
-			if err := s.Rollup(t.Context(), true, 0); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := s.Rollup(t.Context(), true, 0); err != nil {
-		t.Fatal(err)
-	}
-	_, round, err := s.Progress(t.Context())
-	if err != nil || round <= since {
-		t.Fatalf("round %d after round %d, %v", round, since, err)
-	}
-	if starts, err := s.Touched(t.Context(), round); err != nil || len(starts) > 0 {
-		t.Errorf("windows written since everything was rolled up: %v, %v", starts, err)
 	}
 }
 
@@ -275,10 +206,8 @@ func stops(t *testing.T, b Backend) {
 	cancel()
 	_, total := s.Total(ctx, r)
 	_, state := s.State(ctx, r, 0)
-	_, _, ledger := s.Progress(ctx)
-	_, touched := s.Touched(ctx, 0)
 	for name, err := range map[string]error{
-		"Total": total, "State": state, "Progress": ledger, "Touched": touched,
+		"Total": total, "State": state,
 		"Totals":  s.Totals(ctx, r, func(event.Time, uint64) {}),
 		"Counts":  s.Rows(ctx, r, window.Counts, window.NewTable(spec)),
 		"States":  s.States(ctx, r, 0, func(event.Time, []byte) error { return nil }),
