@@ -438,15 +438,12 @@ type listener struct {
 	end  context.CancelFunc
 }
 
-func listen(t *testing.T, base, query, lastID string) *listener {
+func listen(t *testing.T, base, query string) *listener {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, "GET", base+"/api/v1/stream?"+query, nil)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if lastID != "" {
-		r.Header.Set("Last-Event-ID", lastID)
 	}
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -460,16 +457,14 @@ func listen(t *testing.T, base, query, lastID string) *listener {
 }
 
 // next returns the next event.
-func (l *listener) next() (id, name, data string) {
+func (l *listener) next() (name, data string) {
 	l.t.Helper()
 	for l.body.Scan() {
 		switch field, value, _ := strings.Cut(l.body.Text(), ": "); field {
-		case "id":
-			id = value
 		case "event":
 			name = value
 		case "data":
-			return id, name, value
+			return name, value
 		}
 	}
 	l.t.Fatalf("the stream has ended: %v", l.body.Err())
@@ -477,9 +472,8 @@ func (l *listener) next() (id, name, data string) {
 }
 
 // TestStream: viewers get what a GET answers, under the number of their question; equal
-// questions are answered once for all; an id that was seen is not sent again; an error is
-// an event; a viewer too many waits, and too many questions are refused; and a stop ends the
-// streams, those of viewers that wait too.
+// questions are answered once for all; an error is an event; too many questions are refused;
+// and a stop ends the streams.
 func TestStream(t *testing.T) {
 	e, job := newEndpoints(t)
 	job.count(t, map[time.Duration]int{0: 7, time.Second: 42})
@@ -498,12 +492,11 @@ func TestStream(t *testing.T) {
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close) // after the clients have gone
 	const hits, wrong = "ask=series%3Fjob%3Dclicks%26last%3D1m", "ask=series%3Fjob%3Dclikcs"
-	first := listen(t, server.URL, wrong+"&"+hits, "")
+	first := listen(t, server.URL, wrong+"&"+hits)
 	got := map[string]string{}
-	ids := map[string]string{}
 	for len(got) < 2 {
-		id, name, data := first.next()
-		got[name], ids[name] = data, id
+		name, data := first.next()
+		got[name] = data
 	}
 	if want := `{"status":404,"error":"no job clikcs; is it clicks?"}`; got["ask0"] != want {
 		t.Errorf("%s, want %s", got["ask0"], want)
@@ -511,20 +504,14 @@ func TestStream(t *testing.T) {
 	if !strings.Contains(got["ask1"], `"status":200,"answer":{"job":"clicks","measure":"hits"`) || !strings.Contains(got["ask1"], `"total":{"value":2,`) {
 		t.Errorf("%s", got["ask1"])
 	}
-	// Of a second viewer with the same question the first event is one that was made for
-	// both, and with its id a third one does not get the error again.
-	second := listen(t, server.URL, hits, "")
-	if _, name, data := second.next(); name != "ask0" || !strings.Contains(data, `"value":2`) {
+	second := listen(t, server.URL, hits)
+	if name, data := second.next(); name != "ask0" || !strings.Contains(data, `"value":2`) {
 		t.Errorf("%s %s", name, data)
 	}
-	third := listen(t, server.URL, wrong+"&"+hits, ids["ask0"])
-	if _, name, data := third.next(); name != "ask1" {
-		t.Errorf("seen already, and sent again: %s %s", name, data)
-	}
 	job.count(t, map[time.Duration]int{2 * time.Second: 43})
-	for _, l := range []*listener{first, second, third} {
+	for _, l := range []*listener{first, second} {
 		for data := ""; !strings.Contains(data, `"total":{"value":3,`); {
-			_, _, data = l.next()
+			_, data = l.next()
 		}
 	}
 	e.http.hub.mu.Lock()
@@ -534,12 +521,11 @@ func TestStream(t *testing.T) {
 	e.http.hub.mu.Unlock()
 	first.end()
 	second.end()
-	third.end()
 	empty := func() error {
 		e.http.hub.mu.Lock()
 		defer e.http.hub.mu.Unlock()
-		if len(e.http.hub.topics) > 0 || len(e.http.hub.places) > 0 {
-			return fmt.Errorf("%d topics and %d viewers are left", len(e.http.hub.topics), len(e.http.hub.places))
+		if len(e.http.hub.topics) > 0 || e.http.hub.viewers > 0 {
+			return fmt.Errorf("%d topics and %d viewers are left", len(e.http.hub.topics), e.http.hub.viewers)
 		}
 		return nil
 	}
@@ -549,29 +535,10 @@ func TestStream(t *testing.T) {
 			t.Errorf("%s: %d, want %d", query, code, want)
 		}
 	}
-	// A viewer too many is told so, and gets its answers when another one has left.
-	for range viewersMost - 1 {
-		e.http.hub.places <- struct{}{}
-	}
-	last := listen(t, server.URL, hits, "")
+	last := listen(t, server.URL, hits)
 	last.next()
-	waits := listen(t, server.URL, hits, "")
-	if id, name, data := waits.next(); id != "" || name != "wait" || data != `{"status":503,"error":"256 viewers have a stream already, as many as may: this one waits until one of them leaves"}` {
-		t.Errorf("one viewer too many: %q %s %s", id, name, data)
-	}
-	<-e.http.hub.places
-	if _, name, data := waits.next(); name != "ask0" || !strings.Contains(data, `"value":3`) {
-		t.Errorf("after another one has left: %s %s", name, data)
-	}
-	third = listen(t, server.URL, hits, "")
-	third.next()
 	e.http.hub.close()
-	for _, l := range []*listener{last, waits, third} {
-		for l.body.Scan() {
-		}
-	}
-	for range viewersMost - 2 {
-		<-e.http.hub.places
+	for last.body.Scan() {
 	}
 	await.Until(t, empty)
 }
@@ -584,13 +551,13 @@ func TestSlowViewer(t *testing.T) {
 	t.Cleanup(server.Close) // after the clients have gone
 	const hits = "ask=series%3Fjob%3Dclicks%26last%3D1d"
 	for range 50 {
-		listen(t, server.URL, hits, "") // never read
+		listen(t, server.URL, hits) // never read
 	}
-	l := listen(t, server.URL, hits, "")
+	l := listen(t, server.URL, hits)
 	for i := range 3 {
 		job.count(t, map[time.Duration]int{time.Duration(i+1) * time.Second: i})
 		for data := ""; !strings.Contains(data, fmt.Sprintf(`"total":{"value":%d,`, i+2)); {
-			_, _, data = l.next()
+			_, data = l.next()
 		}
 	}
 }

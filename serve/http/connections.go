@@ -60,56 +60,34 @@ func (c *connections) evict() bool {
 	return true
 }
 
-// mark records that a connection waits since a time, or (zero) is being answered.
-func (c *connections) mark(conn net.Conn, since time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.waiting[conn]; ok {
-		c.waiting[conn] = since
-	}
-}
-
 type connKey struct{}
-
-// A served is the connection of a request.
-type served struct {
-	net.Conn
-	of *connections
-}
 
 // context is the ConnContext function of the http.Server.
 func (c *connections) context(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, served{conn, c})
-}
-
-// idle lets the connection of a request count as one that waits, although the request is being
-// answered, until busy is called.
-func idle(r *http.Request) (busy func()) {
-	conn, ok := r.Context().Value(connKey{}).(served)
-	if !ok {
-		return func() {}
-	}
-	conn.of.mark(conn.Conn, time.Now())
-	return func() { conn.of.mark(conn.Conn, time.Time{}) }
+	return context.WithValue(ctx, connKey{}, conn)
 }
 
 // narrow limits how many bytes the kernel holds for a client that does not read; an error leaves it
 // at what it is.
 func narrow(r *http.Request, bytes int) {
-	if conn, ok := r.Context().Value(connKey{}).(served); ok {
-		if tcp, ok := conn.Conn.(*net.TCPConn); ok {
-			_ = tcp.SetWriteBuffer(bytes)
-		}
+	if tcp, ok := r.Context().Value(connKey{}).(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(bytes)
 	}
 }
 
 // answering marks connections while h answers them.
 func (c *connections) answering(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if conn, ok := r.Context().Value(connKey{}).(served); ok {
-			c.mark(conn.Conn, time.Time{})
-			defer func() { c.mark(conn.Conn, time.Now()) }()
+		mark := func(since time.Time) { // zero: it is being answered
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			conn, _ := r.Context().Value(connKey{}).(net.Conn)
+			if _, open := c.waiting[conn]; open {
+				c.waiting[conn] = since
+			}
 		}
+		mark(time.Time{})
+		defer func() { mark(time.Now()) }()
 		h.ServeHTTP(w, r)
 	})
 }

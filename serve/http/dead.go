@@ -55,56 +55,9 @@ func (r deadLettersReply) unknown() error { return unknown(r.Partial, len(r.Dead
 const (
 	// deadLettersMost is how many dead letters an answer has.
 	deadLettersMost = 50
-	// deadLettersAge is how long those that were read serve further questions, and
-	// deadLettersTimeout how long a question waits for new ones.
-	deadLettersAge     = time.Second
+	// deadLettersTimeout is how long a question waits for them.
 	deadLettersTimeout = 2 * time.Second
 )
-
-// A morgue keeps the dead letters of the jobs that were read last. The zero value is ready to
-// use.
-type morgue struct {
-	mu   sync.Mutex
-	jobs map[string]*letters
-}
-
-// letters are the dead letters of one job.
-type letters struct {
-	mu    sync.Mutex // held while they are read
-	tried time.Time  // when they were read last, or could not be
-	all   []DeadLetter
-	err   error // of the last try
-}
-
-// of returns the dead letters of a job, at most deadLettersAge old. If they cannot be read, it
-// returns the ones before and the error.
-func (m *morgue) of(ctx context.Context, job string, read func(context.Context, string, int) ([]DeadLetter, error)) ([]DeadLetter, error) {
-	m.mu.Lock()
-	if m.jobs == nil {
-		m.jobs = map[string]*letters{}
-	}
-	l := m.jobs[job]
-	if l == nil {
-		l = &letters{}
-		m.jobs[job] = l
-	}
-	m.mu.Unlock()
-
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if time.Since(l.tried) < deadLettersAge {
-		return l.all, l.err
-	}
-	// Further questions wait for the same answer, so it does not end with this one.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadLettersTimeout)
-	defer cancel()
-	all, err := read(ctx, job, deadLettersMost)
-	if l.err = err; err == nil {
-		l.all = all
-	}
-	l.tried = time.Now()
-	return l.all, l.err
-}
 
 func (s *Server) deadLetters(ctx context.Context, q question) (any, error) {
 	n, err := whole(q, "n", deadLettersMost, deadLettersMost)
@@ -125,11 +78,13 @@ func (s *Server) deadLetters(ctx context.Context, q question) (any, error) {
 	if s.Dead == nil {
 		return reply, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, deadLettersTimeout)
+	defer cancel()
 	// All at once, so that a question waits no longer for several jobs than for one.
 	all, errs := make([][]DeadLetter, len(names)), make([]error, len(names))
 	var reading sync.WaitGroup
 	for i, name := range names {
-		reading.Go(func() { all[i], errs[i] = s.morgue.of(ctx, name, s.Dead) })
+		reading.Go(func() { all[i], errs[i] = s.Dead(ctx, name, deadLettersMost) })
 	}
 	reading.Wait()
 	reply.DeadLetters = append(reply.DeadLetters, slices.Concat(all...)...)

@@ -4,52 +4,29 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
 // TestDeadLettersAway: while ClickHouse does not answer, a question about dead letters waits two
-// seconds and gets those that were read before, marked as partial; questions soon after
-// share the read.
+// seconds.
 func TestDeadLettersAway(t *testing.T) {
 	e, _ := newEndpoints(t)
 	synctest.Test(t, func(t *testing.T) {
-		away, jobs := false, len(e.http.Windows.Jobs())
-		var reads atomic.Int64
 		s := &Server{Windows: e.http.Windows, Dead: func(ctx context.Context, _ string, n int) ([]DeadLetter, error) {
-			if reads.Add(1); n != deadLettersMost {
-				t.Errorf("%d asked for", n)
-			}
-			if away {
-				<-ctx.Done()
-				return nil, errors.New("no answer")
-			}
-			return []DeadLetter{{Job: "clicks", Offset: 7}, {Job: "clicks", Offset: 8}}, nil
+			<-ctx.Done()
+			return nil, fmt.Errorf("%d letters: no answer", n)
 		}}
-		ask := func(partial string, took time.Duration) {
-			t.Helper()
-			began := time.Now()
-			answer, err := s.deadLetters(t.Context(), question{"dead-letters", nil})
-			if r, _ := answer.(deadLettersReply); err != nil || len(r.DeadLetters) != 2*jobs || !strings.HasPrefix(r.Partial, partial) || (r.Partial == "") != (partial == "") || time.Since(began) != took {
-				t.Errorf("%+v, %v after %s", r, err, time.Since(began))
-			}
+		began := time.Now()
+		answer, err := s.deadLetters(t.Context(), question{"dead-letters", nil})
+		if r, _ := answer.(deadLettersReply); err != nil || r.Partial != "50 letters: no answer" || time.Since(began) != deadLettersTimeout {
+			t.Errorf("%+v, %v after %s", r, err, time.Since(began))
 		}
-		ask("", 0)
-		away = true
-		ask("", 0) // still new
-		time.Sleep(deadLettersAge)
-		ask("no answer", deadLettersTimeout)
-		ask("no answer", 0)
-		if away = false; jobs < 2 || reads.Load() != int64(2*jobs) {
-			t.Errorf("%d reads for %d jobs, want two each", reads.Load(), jobs)
-		}
-		time.Sleep(deadLettersAge)
-		ask("", 0)
 	})
 }
 
@@ -84,45 +61,27 @@ func TestNotNone(t *testing.T) {
 	}
 }
 
-// TestAwayIsNotDear: a question of a stream for which ClickHouse was waited for in vain is asked again
-// soon, and not as late as one whose answers take so long.
-func TestAwayIsNotDear(t *testing.T) {
-	e, _ := newEndpoints(t)
-	synctest.Test(t, func(t *testing.T) {
-		away := true
-		s := &Server{Windows: e.http.Windows, Dead: func(ctx context.Context, _ string, _ int) ([]DeadLetter, error) {
-			if away {
-				<-ctx.Done()
-				return nil, errors.New("no answer")
-			}
-			return nil, nil
-		}}
-		h := newHub(map[string]endpoint{
-			"dead-letters": {[]string{"n"}, s.deadLetters},
-			"slow": {nil, func(context.Context, question) (any, error) {
-				time.Sleep(2 * time.Second)
-				return nil, errors.New("no answer")
-			}},
-			"alone": {nil, func(context.Context, question) (any, error) {
-				time.Sleep(3 * time.Second)
-				return seriesReply{made: made{Partial: "no answer"}}, nil
-			}},
-		}, 1, slog.New(slog.DiscardHandler))
-		for _, c := range []struct {
-			path string
-			away bool
-			want time.Duration
-		}{{"dead-letters", true, 4 * time.Second}, {"dead-letters", false, time.Second}, {"slow", true, 4 * time.Second}, {"alone", true, 6 * time.Second}} {
-			time.Sleep(deadLettersAge)
-			away = c.away
-			one := &topic{question: question{c.path, nil}, asked: map[*viewer]bool{{}: true}}
-			began := time.Now()
-			_, lacks := h.ask(t.Context(), one.question)
-			if got := h.pause(one, time.Since(began), lacks); got != c.want || lacks != c.away {
-				t.Errorf("%s while ClickHouse is away (%t) is asked again after %s, want %s", c.path, c.away, got, c.want)
-			}
+// TestPause: a dear question of a stream is asked again late, but soon if ClickHouse was waited for in vain.
+func TestPause(t *testing.T) {
+	for _, c := range []struct {
+		answer any
+		err    error
+		took   time.Duration
+		want   time.Duration
+	}{
+		{7, nil, time.Millisecond, tick},
+		{7, nil, 70 * time.Millisecond, 7 * time.Second},
+		{7, nil, time.Second, rareTick},
+		{nil, errors.New("no answer"), 2 * time.Second, 4 * time.Second},
+		{seriesReply{made: made{Partial: "no answer"}}, nil, 3 * time.Second, 6 * time.Second},
+		{nil, errors.New("no answer"), time.Minute, rareTick},
+	} {
+		h := newHub(map[string]endpoint{"": {nil, func(context.Context, question) (any, error) { return c.answer, c.err }}}, 1, slog.New(slog.DiscardHandler))
+		_, lacks := h.ask(t.Context(), question{})
+		if got := pause(c.took, lacks); got != c.want {
+			t.Errorf("%+v: asked again after %s", c, got)
 		}
-	})
+	}
 }
 
 // TestNoJSON: an answer that JSON cannot have, such as a time after the year 9999, is an error, and not

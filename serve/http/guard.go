@@ -101,14 +101,13 @@ func onLoopback(l net.Listener) bool {
 	return ok && a.IP.IsLoopback()
 }
 
-// refusals counts the requests without the right token and logs them: the first at
-// once, the others together once a minute.
+// refusals counts the requests without the right token. It logs the first, and then one at
+// most in a minute, with how many there were since.
 type refusals struct {
 	mu     sync.Mutex
 	total  uint64
 	logged uint64 // how many of them the log has
-	last   string // the client of the last one
-	timer  *time.Timer
+	next   time.Time
 }
 
 // refusalsPause is the time between two log lines.
@@ -118,26 +117,10 @@ func (r *refusals) note(log *slog.Logger, client string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.total++
-	r.last = client
-	if r.timer == nil {
-		r.report(log)
+	if now := time.Now(); now.After(r.next) {
+		log.Warn("http: requests without the right token were refused", "requests", r.total-r.logged, "last_from", client)
+		r.logged, r.next = r.total, now.Add(refusalsPause)
 	}
-}
-
-// report logs the refusals since the last line, if there are any, and calls itself
-// again after the pause. The caller holds the lock.
-func (r *refusals) report(log *slog.Logger) {
-	if r.total == r.logged {
-		r.timer = nil
-		return
-	}
-	log.Warn("http: requests without the right token were refused", "requests", r.total-r.logged, "last_from", r.last)
-	r.logged = r.total
-	r.timer = time.AfterFunc(refusalsPause, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.report(log)
-	})
 }
 
 // count returns the number of refused requests.

@@ -1,7 +1,6 @@
 package http
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -10,14 +9,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"weir/internal/await"
-	"weir/internal/tcptest"
 )
 
 // TestUnreadableParameters: a parameter that cannot be read is an error on every path.
@@ -75,39 +73,20 @@ func TestHeadOfStream(t *testing.T) {
 // would let slow ones hold any amount of memory.
 func TestViewersShareAnswers(t *testing.T) {
 	h := newHub(nil, 2, slog.New(slog.DiscardHandler))
-	one := &topic{asked: map[*viewer]bool{}}
+	one := &topic{}
 	h.publish(one, []byte(`{"status":200}`))
-	for range 2 {
-		v := &viewer{topics: []*topic{one}}
-		pieces := h.news(v)
-		if text := bytes.Join(pieces, nil); !bytes.HasPrefix(text, []byte("id: "+h.run+".1\nevent: ask0\ndata: {")) || !bytes.HasSuffix(text, []byte("}\n\n")) {
-			t.Errorf("%q", text)
-		}
-		if len(pieces) != 3 || &pieces[1][0] != &one.payload[0] {
-			t.Errorf("a copy of the answer in %q", pieces)
-		}
+	pieces, seen, news := h.after(0, []*topic{one})
+	if text := string(bytes.Join(pieces, nil)); text != "event: ask0\ndata: {\"status\":200}\n\n" || &pieces[1][0] != &one.payload[0] {
+		t.Errorf("%q, or a copy of the answer", text)
 	}
-}
-
-// TestBrokenBetweenEvents: a stream that breaks between two events and goes on with the id of
-// the first brings the second, whichever question was answered first.
-func TestBrokenBetweenEvents(t *testing.T) {
-	h := newHub(nil, 2, slog.New(slog.DiscardHandler))
-	late, early := &topic{asked: map[*viewer]bool{}}, &topic{asked: map[*viewer]bool{}}
-	h.publish(early, []byte("{}"))
-	h.publish(late, []byte("{}"))
-	var got []string
-	for _, piece := range h.news(&viewer{topics: []*topic{late, early}}) {
-		if head, ok := strings.CutSuffix(string(piece), "\ndata: "); ok {
-			got = append(got, head)
-		}
+	h.publish(one, []byte(`{"status":200}`))
+	if pieces, _, _ := h.after(seen, []*topic{one}); len(pieces) > 0 {
+		t.Errorf("the same answer again: %q", pieces)
 	}
-	first, second := "id: "+h.run+".1\nevent: ask1", "id: "+h.run+".2\nevent: ask0"
-	if want := []string{first, second}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if again := h.news(&viewer{topics: []*topic{late, early}, seen: 1}); len(again) == 0 || !strings.HasPrefix(string(again[0]), second) {
-		t.Errorf("after the first: %q", again)
+	h.publish(one, []byte(`{"status":404}`))
+	<-news
+	if pieces, _, _ := h.after(seen, []*topic{one}); len(pieces) != 3 {
+		t.Errorf("another answer: %q", pieces)
 	}
 }
 
@@ -150,12 +129,12 @@ func TestAnswersInFewWrites(t *testing.T) {
 		query += fmt.Sprintf("ask=long%%3Fn%%3D%d&", i)
 	}
 	query = strings.TrimSuffix(query, "&")
-	early := listen(t, server.URL, query, "") // has them answered
+	early := listen(t, server.URL, query) // has them answered
 	for range asksMost {
 		early.next()
 	}
 	before := l.writes.Load()
-	late := listen(t, server.URL, query, "")
+	late := listen(t, server.URL, query)
 	for range asksMost {
 		late.next()
 	}
@@ -164,62 +143,37 @@ func TestAnswersInFewWrites(t *testing.T) {
 	}
 }
 
-// TestRefusedStream: a stream with a question too many is refused, with the reason, and its
-// connection is closed.
+// TestRefusedStream: a viewer or a question too many is refused with the reason, and the
+// connection is closed. Questions that others ask already are none too many.
 func TestRefusedStream(t *testing.T) {
-	s := &Server{hub: newHub(map[string]endpoint{"jobs": {}}, 1, slog.New(slog.DiscardHandler))}
-	for i := range topicsMost {
-		s.hub.topics[fmt.Sprint(i)] = &topic{}
-	}
-	w := httptest.NewRecorder()
-	s.stream(w, httptest.NewRequest("GET", "/api/v1/stream?ask=jobs", nil))
-	if w.Code != 503 || w.Header().Get("Connection") != "close" || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "512 different questions") {
-		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
-	}
-	if len(s.hub.places) > 0 {
-		t.Error("it has kept its place")
-	}
-}
-
-// TestWaitersGiveWay: a connection of a viewer that waits for a place is closed for a new one,
-// where there are as many as allowed; those of viewers that have a place stay.
-func TestWaitersGiveWay(t *testing.T) {
-	e, job := newEndpoints(t)
-	job.count(t, map[time.Duration]int{0: 7})
-	e.http.Connections = 4 // and half as many viewers
-	l := tcptest.Listen(t)
-	ctx, stop := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- e.http.Serve(ctx, l) }()
-	const stream = "GET /api/v1/stream?ask=jobs HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-	open := func(want string) *bufio.Scanner {
-		t.Helper()
-		lines := bufio.NewScanner(dialHTTP(t, l, stream))
-		for lines.Scan() {
-			if lines.Text() == want {
-				return lines
-			}
+	s := &Server{hub: newHub(map[string]endpoint{"jobs": {[]string{"n"}, func(context.Context, question) (any, error) { return 1, nil }}}, 1+topicsMost/asksMost, slog.New(slog.DiscardHandler))}
+	questions := func(from, n int) (all []question) {
+		for i := range n {
+			all = append(all, question{"jobs", url.Values{"n": {fmt.Sprint(from + i)}}})
 		}
-		t.Fatalf("no %q: %v", want, lines.Err())
-		return nil
+		return all
 	}
-	open("event: ask0")
-	open("event: ask0")
-	waits := open("event: wait")
-	open("event: wait")
-	res, err := http.ReadResponse(bufio.NewReader(dialHTTP(t, l, "GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")), nil)
-	if err != nil || res.StatusCode != http.StatusOK {
-		t.Errorf("a health check: %v, %v", res, err)
+	refused := func(want string) {
+		t.Helper()
+		w := httptest.NewRecorder()
+		s.stream(w, httptest.NewRequest("GET", "/api/v1/stream?ask=jobs", nil))
+		if w.Code != 503 || w.Header().Get("Connection") != "close" || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%d %v %s, want %s", w.Code, w.Header(), w.Body, want)
+		}
 	}
-	for waits.Scan() { // until its connection is closed
+	for i := range topicsMost / asksMost {
+		if _, err := s.hub.join(questions(i*asksMost, asksMost)); err != nil {
+			t.Fatalf("viewer %d: %v", i, err)
+		}
 	}
-	if n := len(e.http.hub.places); n != 2 {
-		t.Errorf("%d viewers, want the two that had a place", n)
+	refused("all viewers together ask 512 different questions already, and may ask 512: look at what others look at")
+	last, err := s.hub.join(questions(0, asksMost))
+	if err != nil {
+		t.Fatalf("the questions of another: %v", err)
 	}
-	stop()
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	refused("33 viewers have a stream already, as many as may")
+	s.hub.leave(last)
+	s.hub.close()
 }
 
 // TestFaultInStream: a panic in an answer ends neither the stream nor the process.
@@ -245,11 +199,11 @@ func TestHungQuestion(t *testing.T) {
 		}},
 		"answers": {answer: func(context.Context, question) (any, error) { return 7, nil }},
 	}, 2, slog.New(slog.DiscardHandler))
-	first, _ := h.join([]question{{"hangs", nil}}, "")
+	first, _ := h.join([]question{{"hangs", nil}})
 	await.Receive(t, "the first question", asked)
-	second, _ := h.join([]question{{"answers", nil}}, "")
+	second, _ := h.join([]question{{"answers", nil}})
 	await.Until(t, func() error {
-		if len(h.news(second)) == 0 {
+		if pieces, _, _ := h.after(0, second); len(pieces) == 0 {
 			return errors.New("no answer yet")
 		}
 		return nil
@@ -270,66 +224,4 @@ func TestWithheldCell(t *testing.T) {
 			t.Errorf("k=%d: %+v", k, r)
 		}
 	}
-}
-
-// TestManyQuestions: a question is asked again after a hundred times as long as its answer took.
-// Where all together would take more than half of the time, each waits longer in the same
-// measure, but none longer than 30 s; when the others are not asked any more, it waits less again.
-func TestManyQuestions(t *testing.T) {
-	h := newHub(nil, topicsMost, slog.New(slog.DiscardHandler))
-	var viewers []*viewer
-	for i := range 100 {
-		one := &topic{question: question{fmt.Sprint(i), nil}, asked: map[*viewer]bool{}, stop: func() {}}
-		v := &viewer{topics: []*topic{one}}
-		one.asked[v], h.topics[one.question.id()] = true, one
-		viewers = append(viewers, v)
-	}
-	wait := func(what string, took, want time.Duration) {
-		t.Helper()
-		if d := h.pause(viewers[0].topics[0], took, false) - want; d < -time.Millisecond || d > time.Millisecond {
-			t.Errorf("%s is asked again after %v, want %v", what, want+d, want)
-		}
-	}
-	wait("a cheap one", time.Millisecond, time.Second)
-	wait("a dear one", 70*time.Millisecond, 7*time.Second)
-	for _, v := range viewers {
-		h.pause(v.topics[0], 10*time.Millisecond, false) // a hundredth each
-	}
-	wait("one of a hundred", 10*time.Millisecond, 2*time.Second)
-	for _, v := range viewers {
-		h.pause(v.topics[0], time.Second, false)
-	}
-	wait("one of a hundred dear ones", time.Second, 30*time.Second)
-	for _, v := range viewers[1:] {
-		h.leave(v)
-		h.pause(v.topics[0], time.Second, false) // its last answer comes later
-	}
-	wait("the one that is left", time.Millisecond, time.Second)
-}
-
-// TestQuestionsMost: a viewer with a question too many is refused and told why; one with
-// questions that are asked already is not.
-func TestQuestionsMost(t *testing.T) {
-	h := newHub(map[string]endpoint{"": {nil, func(context.Context, question) (any, error) { return nil, nil }}}, topicsMost, slog.New(slog.DiscardHandler))
-	asks := func(from, n int) (all []question) {
-		for i := range n {
-			all = append(all, question{"", map[string][]string{"x": {fmt.Sprint(from + i)}}})
-		}
-		return all
-	}
-	for i := range topicsMost / asksMost {
-		v, err := h.join(asks(i*asksMost, asksMost), "")
-		if err != nil {
-			t.Fatalf("viewer %d: %v", i, err)
-		}
-		defer h.leave(v)
-	}
-	if _, err := h.join(asks(topicsMost-1, 2), ""); err == nil || !strings.Contains(err.Error(), "ask 512 different questions already, and may ask 512: look at what others look at") {
-		t.Errorf("a question too many: %v", err)
-	}
-	v, err := h.join(asks(0, asksMost), "")
-	if err != nil {
-		t.Fatalf("the questions of another: %v", err)
-	}
-	h.leave(v)
 }

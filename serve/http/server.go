@@ -41,8 +41,7 @@ type Server struct {
 	Audit func() Audit
 	// K withholds groups and cells of the map with fewer people; 0: none. See private.go.
 	K int
-	// Dead returns the last n dead letters of a job, in any order; nil: there are none. It is
-	// called once a second at most for each job.
+	// Dead returns the last n dead letters of a job, in any order; nil: there are none.
 	Dead func(ctx context.Context, job string, n int) ([]DeadLetter, error)
 	// SQL returns a SELECT that answers a question, "" if there is none; nil: there is none
 	// for any.
@@ -63,10 +62,9 @@ type Server struct {
 	Connections int
 	Log         *slog.Logger // nil: silent
 
-	loopback bool     // the listener is on loopback: see guard
-	refused  refusals // requests without the token
-	hub      *hub     // of the streams; nil before Handler
-	morgue   morgue
+	loopback bool          // the listener is on loopback: see guard
+	refused  refusals      // requests without the token
+	hub      *hub          // of the streams; nil before Handler
 	answerIn time.Duration // in place of answerTimeout, for tests
 }
 

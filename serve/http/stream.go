@@ -3,19 +3,13 @@ package http
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"runtime/debug"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -31,13 +25,9 @@ const (
 	// hundred times as long as its answer took, but at the latest after rareTick.
 	askEvery = 100
 	rareTick = 30 * time.Second
-	// lackEvery is that of a question for which ClickHouse was waited for in vain: that it took more
-	// than a second says nothing about what an answer costs.
+	// lackEvery is that of a question for which ClickHouse was waited for in vain: how long
+	// that took says nothing about what an answer costs.
 	lackEvery = 2
-	// share is how much of the time the answers to all questions may take together; most of it is
-	// ClickHouse's. If they would take more, all are asked less often in the same measure, so
-	// that very many different questions are answered later, and not refused.
-	share = 0.5
 
 	// viewersMost is how many streams there may be; half of the connections if that is
 	// less.
@@ -49,8 +39,6 @@ const (
 
 	// slow is how long a write to a viewer may take before the viewer is dropped.
 	slow = 30 * time.Second
-	// patience is how long a question waits for the one before it.
-	patience = 250 * time.Millisecond
 	// gather is how long a viewer waits for further answers before it writes.
 	gather = 100 * time.Millisecond
 	// unsent is how many bytes the kernel holds for a viewer that does not read.
@@ -68,55 +56,34 @@ var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, atOnce
 // is a topic: it is answered once a second, however many viewers ask it, and all of them
 // get the same bytes. So the cost of a viewer is that of writing them. Nothing is queued
 // for a viewer: one that reads slowly gets the latest answers when it has read the earlier
-// ones, and is dropped if one write takes longer than `slow`. A viewer too many waits for a
-// place.
+// ones, and is dropped if one write takes longer than `slow`.
 type hub struct {
 	endpoints map[string]endpoint
-	run       string // of ids: names this hub among those of earlier processes
 	log       *slog.Logger
+	most      int // viewers
+	closed    chan struct{}
+	close     func() // ends all streams
 
-	places chan struct{} // has an element for each viewer
-	turn   chan struct{} // full while a question is answered: see queue
-
-	mu     sync.Mutex
-	topics map[string]*topic
-	demand float64 // of all topics
-	last   uint64  // the id of the last answer
-	closed chan struct{}
+	mu      sync.Mutex
+	viewers int
+	topics  map[string]*topic
+	last    uint64        // the number of the last answer
+	news    chan struct{} // closed when there is another one
 }
 
 // A topic is a question and its latest answer.
 type topic struct {
 	question
-	asked   map[*viewer]bool // the viewers that ask it
+	viewers int // that ask it
 	stop    context.CancelFunc
-	demand  float64 // how much of the time its answers take, if it is asked as often as it may be
-	latest  uint64  // the id of the answer; 0: there is none yet
-	payload []byte  // of the event: one line of JSON
-}
-
-// A viewer is one stream.
-type viewer struct {
-	topics []*topic
-	seen   uint64        // it has every answer up to this id
-	wake   chan struct{} // has an element if there may be something to write
+	number  uint64 // of the answer; 0: there is none yet
+	payload []byte // of the event: one line of JSON
 }
 
 func newHub(endpoints map[string]endpoint, most int, log *slog.Logger) *hub {
-	var run [6]byte
-	_, _ = rand.Read(run[:]) // never fails
-	return &hub{endpoints: endpoints, run: hex.EncodeToString(run[:]), log: log, places: make(chan struct{}, most), turn: make(chan struct{}, 1), topics: map[string]*topic{}, closed: make(chan struct{})}
-}
-
-// close ends all streams.
-func (h *hub) close() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	select {
-	case <-h.closed:
-	default:
-		close(h.closed)
-	}
+	h := &hub{endpoints: endpoints, log: log, most: most, closed: make(chan struct{}), topics: map[string]*topic{}, news: make(chan struct{})}
+	h.close = sync.OnceFunc(func() { close(h.closed) })
+	return h
 }
 
 // stream answers GET /api/v1/stream?ask=series%3Fjob%3Dclicks&ask=…
@@ -135,6 +102,16 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		return // without a body there is nothing to wait for
 	}
+	topics, err := h.join(questions)
+	if err != nil {
+		w.Header().Set("Retry-After", "5")
+		w.Header().Set("Connection", "close") // it would be held for nothing
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer h.leave(topics)
+	narrow(r, unsent) // else the kernel takes megabytes
+	w.Header().Set("Content-Type", "text/event-stream")
 	to := http.NewResponseController(w)
 	send := func(texts ...[]byte) bool {
 		_ = to.SetWriteDeadline(time.Now().Add(slow)) // an error means that there are no deadlines
@@ -149,89 +126,23 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		return all.Flush() == nil && to.Flush() == nil
 	}
-	begin := func(texts ...[]byte) bool {
-		narrow(r, unsent) // else the kernel takes megabytes
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.WriteHeader(http.StatusOK)
-		return send(append([][]byte{[]byte("retry: 1000\n\n")}, texts...)...)
-	}
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	waited := false
-	select {
-	case h.places <- struct{}{}:
-	default:
-		waited = true
-		busy := idle(r) // before the event says that it waits
-		placed := begin(h.full()) && h.wait(r, func() bool { return send(heart) }, beat.C)
-		busy()
-		if !placed {
-			return
+	seen := uint64(0)
+	for texts := [][]byte{[]byte("retry: 1000\n\n")}; len(texts) == 0 || send(texts...); {
+		var news chan struct{}
+		if texts, seen, news = h.after(seen, topics); len(texts) > 0 {
+			continue
 		}
-	}
-	defer func() { <-h.places }()
-	v, err := h.join(questions, r.Header.Get("Last-Event-ID"))
-	switch {
-	case err != nil && !waited:
-		w.Header().Set("Retry-After", "5")
-		w.Header().Set("Connection", "close") // it would be held for nothing
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	case err != nil:
-		return // when it comes again, it is told why
-	}
-	defer h.leave(v)
-	if !waited && !begin() {
-		return
-	}
-	for {
 		select {
-		case <-v.wake:
-			time.Sleep(gather)
-			select {
-			case <-v.wake: // for what came meanwhile
-			default:
-			}
-			if news := h.news(v); len(news) > 0 && !send(news...) {
-				return
-			}
+		case <-news:
+			time.Sleep(gather) // for those that come just after
 		case <-beat.C:
-			if !send(heart) {
-				return
-			}
+			texts = [][]byte{[]byte(": heartbeat\n\n")}
 		case <-r.Context().Done():
 			return
 		case <-h.closed:
 			return
-		}
-	}
-}
-
-// heart is a sign of life.
-var heart = []byte(": heartbeat\n\n")
-
-// full returns the event for a viewer that waits.
-func (h *hub) full() []byte {
-	text, _ := json.Marshal(eventData{Status: http.StatusServiceUnavailable, Error: fmt.Sprintf("%d viewers have a stream already, as many as may: this one waits until one of them leaves", cap(h.places))})
-	return fmt.Appendf(nil, "event: wait\ndata: %s\n\n", text)
-}
-
-// wait waits for a place and takes it; it returns false if the viewer has gone. Its connection may
-// be closed for another one meanwhile. To refuse it would cost more: it would come again and
-// again.
-func (h *hub) wait(r *http.Request, alive func() bool, beat <-chan time.Time) bool {
-	for {
-		select {
-		case h.places <- struct{}{}:
-			return true
-		case <-beat:
-			if !alive() {
-				return false
-			}
-		case <-r.Context().Done():
-			return false
-		case <-h.closed:
-			return false
 		}
 	}
 }
@@ -260,114 +171,81 @@ func (h *hub) questions(asked url.Values) (all []question, err error) {
 	return all, nil
 }
 
-// errEnds is the reason why a process that ends takes no viewers.
-var errEnds = errors.New("this process ends")
-
-// join adds a viewer, which has a place, and has everything up to the event of that id. It is an
-// error if there are too many questions.
-func (h *hub) join(questions []question, lastID string) (*viewer, error) {
+// join adds a viewer and returns the topics of its questions. It is an error if there are too
+// many viewers or questions.
+func (h *hub) join(questions []question) (topics []*topic, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	select {
-	case <-h.closed:
-		return nil, errEnds
-	default:
-	}
-	seen := uint64(0)
-	if run, n, ok := strings.Cut(lastID, "."); ok && run == h.run {
-		seen, _ = strconv.ParseUint(n, 10, 64) // 0 if it is no number
-	}
 	missing := map[string]bool{}
 	for _, q := range questions {
 		if id := q.id(); h.topics[id] == nil {
 			missing[id] = true
 		}
 	}
-	if n := len(h.topics); n+len(missing) > topicsMost {
+	n := len(h.topics)
+	switch {
+	case h.viewers == h.most:
+		return nil, fmt.Errorf("%d viewers have a stream already, as many as may: try again when one of them has left", h.most)
+	case n+len(missing) > topicsMost:
 		return nil, fmt.Errorf("all viewers together ask %d different questions already, and may ask %d: look at what others look at, or try again later", n, topicsMost)
 	}
-	v := &viewer{seen: seen, wake: make(chan struct{}, 1)}
+	h.viewers++
 	for _, q := range questions {
-		id := q.id()
-		t := h.topics[id]
+		t := h.topics[q.id()]
 		if t == nil {
 			ctx, stop := context.WithCancel(context.Background())
-			t = &topic{question: q, asked: map[*viewer]bool{}, stop: stop}
-			h.topics[id] = t
+			t = &topic{question: q, stop: stop}
+			h.topics[q.id()] = t
 			go h.answer(ctx, t)
 		}
-		t.asked[v] = true
-		v.topics = append(v.topics, t)
+		t.viewers++
+		topics = append(topics, t)
 	}
-	v.wakeUp()
-	return v, nil
+	return topics, nil
 }
 
 // id is the same for equal questions.
 func (q question) id() string { return q.path + "?" + q.Encode() }
 
-func (v *viewer) wakeUp() {
-	select {
-	case v.wake <- struct{}{}:
-	default:
-	}
-}
-
 // leave removes a viewer, and the topics that no other one asks.
-func (h *hub) leave(v *viewer) {
+func (h *hub) leave(topics []*topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, t := range v.topics {
-		if delete(t.asked, v); len(t.asked) == 0 {
+	h.viewers--
+	for _, t := range topics {
+		if t.viewers--; t.viewers == 0 {
 			t.stop()
-			delete(h.topics, t.question.id())
-			h.demand -= t.demand
+			delete(h.topics, t.id())
 		}
 	}
 }
 
-// news returns the events that a viewer does not have yet, in pieces. An event is named
-// after the question's place among those that the viewer asks. The events are in the order
-// of their ids: a client whose connection breaks between two of them names the last one that
-// it has, and gets all that follow. The payload is that of the topic and no copy, so that
-// viewers that read slowly hold little memory.
-func (h *hub) news(v *viewer) (pieces [][]byte) {
+// after returns, in pieces, the events for the answers to a viewer's questions after one of a
+// number, the number of the last one, and what is closed when there is another. An event is
+// named after the question's place among those that the viewer asks. The payload is that of
+// the topic and no copy, so that viewers that read slowly hold little memory.
+func (h *hub) after(seen uint64, topics []*topic) (pieces [][]byte, last uint64, news chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	places := make([]int, 0, asksMost)
-	for i, t := range v.topics {
-		if t.latest > v.seen {
-			places = append(places, i)
+	for i, t := range topics {
+		if t.number > seen {
+			pieces = append(pieces, fmt.Appendf(nil, "event: ask%d\ndata: ", i), t.payload, []byte("\n\n"))
 		}
 	}
-	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(v.topics[a].latest, v.topics[b].latest) })
-	for _, i := range places {
-		t := v.topics[i]
-		head := fmt.Sprintf("id: %s.%d\nevent: ask%d\ndata: ", h.run, t.latest, i)
-		pieces = append(pieces, []byte(head), t.payload, []byte("\n\n"))
-	}
-	v.seen = h.last
-	return pieces
+	return pieces, h.last, h.news
 }
 
 // answer answers the question of a topic until no viewer asks it any more.
 func (h *hub) answer(ctx context.Context, t *topic) {
 	for {
 		began := time.Now()
-		done := h.queue(ctx)
-		asked := time.Now()
 		payload, lacks := h.ask(ctx, t.question)
-		took := time.Since(asked)
-		done()
 		if ctx.Err() != nil {
 			return
 		}
 		h.publish(t, payload)
 		// Whole seconds, so that the answers of a second leave in one write.
-		next := time.Now().Add(h.pause(t, took, lacks)).Truncate(tick)
-		if !next.After(began.Add(tick / 2)) {
-			next = next.Add(tick)
-		}
+		next := time.Now().Add(pause(time.Since(began), lacks)).Truncate(tick)
 		select {
 		case <-time.After(time.Until(next)):
 		case <-ctx.Done():
@@ -380,33 +258,11 @@ func (h *hub) answer(ctx context.Context, t *topic) {
 
 // pause returns how long a question waits until it is asked again, if its answer took so long;
 // lacks says that ClickHouse was waited for in vain.
-func (h *hub) pause(t *topic, took time.Duration, lacks bool) time.Duration {
-	own := min(max(tick, askEvery*took), rareTick)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(t.asked) == 0 {
-		return own // it has left, and is not asked again
+func pause(took time.Duration, lacks bool) time.Duration {
+	if lacks {
+		return min(max(tick, lackEvery*took), rareTick)
 	}
-	h.demand -= t.demand
-	t.demand = float64(took) / float64(own)
-	h.demand += t.demand
-	if lacks && took > tick {
-		return min(lackEvery*took, rareTick)
-	}
-	return min(time.Duration(float64(own)*max(1, h.demand/share)), rareTick)
-}
-
-// queue waits until the question before is answered, but not for long: one that hangs holds up
-// no other. Questions that are answered at the same time wait for each other in ClickHouse, and
-// each would seem dearer than it is.
-func (h *hub) queue(ctx context.Context) (done func()) {
-	select {
-	case h.turn <- struct{}{}:
-		return func() { <-h.turn }
-	case <-time.After(patience):
-	case <-ctx.Done():
-	}
-	return func() {}
+	return min(max(tick, askEvery*took), rareTick)
 }
 
 // An eventData is what an event carries: the answer, or the status and the error that a
@@ -444,7 +300,7 @@ func (h *hub) ask(ctx context.Context, q question) (payload []byte, lacks bool) 
 	return text, lacks
 }
 
-// publish makes a payload the latest one of a topic, and wakes its viewers.
+// publish makes a payload the latest one of a topic, and wakes all viewers.
 func (h *hub) publish(t *topic, payload []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -452,8 +308,7 @@ func (h *hub) publish(t *topic, payload []byte) {
 		return
 	}
 	h.last++
-	t.latest, t.payload = h.last, payload
-	for v := range t.asked {
-		v.wakeUp()
-	}
+	t.number, t.payload = h.last, payload
+	close(h.news)
+	h.news = make(chan struct{})
 }

@@ -138,8 +138,6 @@ func look(ctx context.Context, client *http.Client, to string, questions int) (s
 		case strings.HasPrefix(text, "event: "):
 			event = strings.TrimSpace(text[len("event: "):])
 		case !strings.HasPrefix(text, "data: "):
-		case event == "wait":
-			s.Refused++
 		case !strings.HasPrefix(text, `data: {"status":200,`):
 			return s, fmt.Errorf("%s: the answer to %s begins with %q", to, event, text)
 		default:

@@ -247,11 +247,6 @@ function connect(asking) {
   });
   asked = url;
   const now = (stream = new EventSource(url));
-  // held says in each tile why there are no answers. Old numbers stay.
-  const held = (text, why) => {
-    live("error", text);
-    asking.forEach((t) => t.say(["loading", "error"].includes(t.element.dataset.state) ? "error" : t.element.dataset.state, why));
-  };
   questions.forEach((q, i) => now.addEventListener("ask" + i, (e) => {
     hear();
     const answer = JSON.parse(e.data);
@@ -262,7 +257,6 @@ function connect(asking) {
     }
     judge();
   }));
-  now.addEventListener("wait", (e) => held("waiting for a place", JSON.parse(e.data).error));
   now.onopen = () => {
     if (now === stream && now.broke) start(); // perhaps another process, with other jobs
     now.broke = false;
@@ -274,7 +268,12 @@ function connect(asking) {
     if (now.readyState === EventSource.CLOSED) { // refused: the browser does not try again
       asked = "";
       again = setTimeout(start, 2000);
-      refusal(url).then((why) => why && now === stream && held("refused", why));
+      refusal(url).then((why) => {
+        if (!why || now !== stream) return;
+        live("error", "refused");
+        // Old numbers stay.
+        asking.forEach((t) => t.say(["loading", "error"].includes(t.element.dataset.state) ? "error" : t.element.dataset.state, why));
+      });
     }
   };
 }
