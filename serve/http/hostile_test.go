@@ -18,44 +18,6 @@ import (
 	"weir/internal/await"
 )
 
-// TestUnreadableParameters: a parameter that cannot be read is an error on every path.
-// Left out, the answer would be one to another question.
-func TestUnreadableParameters(t *testing.T) {
-	e, job := newEndpoints(t)
-	job.count(t, map[time.Duration]int{0: 7})
-	h := e.http.Handler()
-	gone, end := context.WithCancel(t.Context())
-	end() // so that a stream ends too, after it has begun
-	for _, path := range []string{
-		"series?job=clicks&by.page=%zz",
-		"series?job=clicks&last=5m;step=1m",
-		"query?key=w:clicks:active:now&member=%zz",
-		"stream?ask=jobs&ask=%zz",
-	} {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/"+path, nil).WithContext(gone))
-		if w.Code != 400 {
-			t.Errorf("%s: %d", path, w.Code)
-		}
-	}
-}
-
-// TestTimesOfOtherZones: the bounds of from and until hold in UTC.
-func TestTimesOfOtherZones(t *testing.T) {
-	e, _ := newEndpoints(t)
-	h := e.http.Handler()
-	for path, want := range map[string]int{
-		"from=1970-01-01T00:00:00%2B00:01&until=1970-01-01T00:00:01Z":      400,
-		"from=2105-12-31T23:00:00-01:30&until=2105-12-31T23:59:59-01:30":   400,
-		"from=1970-01-01T00:00:00Z&until=1970-01-01T00:00:01Z":             200,
-		"from=2026-11-20T14:00:00%2B02:00&until=2026-11-20T10:05:00-02:00": 200,
-	} {
-		if code := get(t, h, "/api/v1/series?job=clicks&"+path, nil); code != want {
-			t.Errorf("%s: %d, want %d", path, code, want)
-		}
-	}
-}
-
 // TestHeadOfStream: HEAD gets the header of a stream, and takes no place of a viewer.
 func TestHeadOfStream(t *testing.T) {
 	e, _ := newEndpoints(t)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -42,6 +41,8 @@ func clicksSpec() *window.Spec {
 			{Name: "people", Kind: window.Set, Path: "user"},
 			{Name: "often", Kind: window.TopK, Path: "user", K: 2},
 			{Name: "spread", Kind: window.Quantile, Path: "user", Error: 0.01},
+			{Name: "total", Kind: window.Sum, Path: "user", Scale: 2},
+			{Name: "mean", Kind: window.Avg, Path: "user", Scale: 2},
 		},
 	}
 }
@@ -214,123 +215,6 @@ func TestMisspelt(t *testing.T) {
 	d.asks("OK", "MULTI")
 	d.asks("QUEUED", "PFCOUNT", wrong)
 	d.asks("EXECABORT Transaction discarded because of: ERR no job clikcs; is it clicks?", "EXEC")
-	for key, want := range map[string]string{
-		wrong:                         "no job clikcs; is it clicks?",
-		"w:visits:hits:now":           "no job visits; there is clicks, locations",
-		"w:clicks:usres:now":          "job clicks has no measure usres; is it users?",
-		"w:clicks:hit:-60..now:/p/1":  "job clicks has no measure hit; is it hits?",
-		"w:clicks:revenue:now":        "job clicks has no measure revenue; there is users, active, seen, places, greatest, least, earliest, latest, people, often, …",
-		"w:clikcs:users:today":        "",
-		"w:locations:place:now":       "job locations has no measure place; is it places?",
-		"w:clicks:users:20261120T12Z": "",
-	} {
-		if want != "" {
-			d.refuses(404, key, want)
-		} else if code, a := d.gets(key, ""); code != 400 || !strings.Contains(a.Error, "not a window") {
-			t.Errorf("%s: %d %s", key, code, a.Error)
-		}
-	}
-	d.refuses(400, "w:clicks:users:now:/p:1", "not a question for this job: job clicks counts by page, and the key names 2 groups; write %3A for a colon inside a group")
-	d.refuses(400, "w:locations:hits:now:x", "not a question for this job: job locations counts by no column, and the key names 1 groups; leave them out")
-	d.refuses(400, "w:clicks:places:now:/p/1", "not a question for this job: positions are kept per window, not per group: leave the groups out")
-	// What exists and has counted nothing is no mistake.
-	d.asks(0, "PFCOUNT", "w:clicks:users:-3")
-	d.asks(0, "EXISTS", "w:clicks:users:now:/p/2")
-	d.asks("none", "TYPE", "w:locations:places:now")
-	if code, a := d.gets("w:clicks:users:-3", ""); code != 200 || a.Found || a.Kind != "hll" {
-		t.Errorf("a window without events: %d %+v", code, a)
-	}
-}
-
-// TestBefore1970: there is no window before the times of events begin, and none of
-// them is now.
-func TestBefore1970(t *testing.T) {
-	d, job := newEndpoints(t)
-	job.count(t, map[time.Duration]int{0: 7})
-	for _, year := range []string{"00010101T0000Z", "00010101T000000Z", "00010101T0001Z", "18000101T0000Z", "19691231T2359Z", "19691231T235959Z"} {
-		want := fmt.Sprintf("not a window: %q is before 1970, where times begin", year)
-		for _, at := range []string{year, year + "..now", year + "..99991231T2359Z"} {
-			d.refuses(400, "w:clicks:hits:"+at, want)
-		}
-		d.refuses(400, "w:clicks:hits:19700101T0000Z.."+year, want)
-	}
-	for _, at := range []string{"now", "19700101T0000Z..now", "19700101T000000Z..99991231T2359Z"} {
-		d.asks("1", "GET", "w:clicks:hits:"+at)
-		if code, a := d.gets("w:clicks:hits:"+at, ""); code != 200 || a.Value != 1.0 {
-			t.Errorf("%s: %d %+v", at, code, a)
-		}
-	}
-	d.asks("<nil>", "GET", "w:clicks:hits:19700101T0000Z")
-}
-
-// TestMember: a member of a bitmap is read as GETBIT and events read it: in plain
-// digits, and nothing else is a number.
-func TestMember(t *testing.T) {
-	d, job := newEndpoints(t)
-	job.count(t, map[time.Duration]int{0: 7, time.Second: 4294967295, 2 * time.Second: 0})
-	const key = "w:clicks:active:now"
-	for member, want := range map[string]bool{"7": true, "8": false, "0": true, "10": false, "4294967295": true} {
-		if code, a := d.gets(key, member); code != 200 || a.Has == nil || *a.Has != want {
-			t.Errorf("member %s: %d %+v, want has %t", member, code, a, want)
-		}
-		bit := 0
-		if want {
-			bit = 1
-		}
-		d.asks(bit, "GETBIT", key, member)
-	}
-	for _, member := range []string{"7abc", " 7", "7 ", "0x7", "0b111", "007", "07", "1_0", "-1", "+7", "7.0", "7e0", "4294967296", "99999999999999999999", "seven", "٧"} {
-		for _, key := range []string{key, "w:clicks:active:-3"} { // where nothing was counted as well
-			code, a := d.gets(key, member)
-			if code != 400 || a.Has != nil || !strings.Contains(a.Error, "member="+member+": the members of a bitmap are numbers below 4294967296, in plain digits") {
-				t.Errorf("%s, member %q: %d %+v", key, member, code, a)
-			}
-			d.asks(redistest.Error("ERR bit offset is not an integer or out of range"), "GETBIT", key, member)
-		}
-	}
-	// Other measures have texts for members.
-	for key, member := range map[string]string{"w:clicks:seen:now": "7", "w:clicks:places:now": "7"} {
-		if code, a := d.gets(key, member); code != 200 || a.Has == nil || !*a.Has {
-			t.Errorf("%s: %d %+v", key, code, a)
-		}
-		if code, a := d.gets(key, "7abc"); code != 200 || a.Has == nil || *a.Has {
-			t.Errorf("%s: %d %+v", key, code, a)
-		}
-	}
-	if code, a := d.gets(key, ""); code != 200 || a.Has != nil || a.Value != 3.0 {
-		t.Errorf("no member: %d %+v", code, a)
-	}
-}
-
-// TestLastHour: -60..now is the sixty windows before the one of now, and that one so
-// far: with windows of a minute the last hour, and what has begun of a minute.
-func TestLastHour(t *testing.T) {
-	d, job := newEndpoints(t)
-	users := map[time.Duration]int{30*time.Second + time.Hour: 1000, 30*time.Second + time.Hour + time.Millisecond: 1001, time.Hour: 1002, 0: 1003}
-	for i := range 59 {
-		users[time.Duration(i+1)*time.Minute] = i // at half past each minute in between
-	}
-	job.count(t, users)
-	for window, want := range map[string]int{
-		"-60..now":                       62, // 61 windows, with two users in the first: it begins an hour and half a minute ago
-		"-61..now":                       63,
-		"-59..now":                       60, // the last of which began half a minute ago: not an hour
-		"-60..-1":                        61, // sixty windows that have ended
-		"now":                            1,
-		"-60":                            2,
-		"-61":                            1,
-		"20261120T1105Z..20261120T1205Z": 62, // both ends included
-	} {
-		d.asks(want, "GET", "w:clicks:hits:"+window)
-		d.asks(want, "PFCOUNT", "w:clicks:users:"+window+":*")
-		d.asks(want, "BITCOUNT", "w:clicks:active:"+window)
-		d.asks(want, "ZCARD", "w:clicks:places:"+window)
-		for _, measure := range []string{"hits", "users", "active", "places"} {
-			if code, a := d.gets("w:clicks:"+measure+":"+window, ""); code != 200 || a.Value != float64(want) {
-				t.Errorf("%s of %s: %d %+v, want %d", measure, window, code, a, want)
-			}
-		}
-	}
 }
 
 // TestPartial: while ClickHouse cannot be asked, what is in memory is the answer, and
@@ -400,27 +284,6 @@ func waitForLook(t *testing.T, d *endpoints) {
 		}
 		if time.Since(begun) > await.Never {
 			t.Fatal("ClickHouse is away, and nothing is partial")
-		}
-	}
-}
-
-// TestParameters: what a question has none of is refused, with the name that was
-// meant, instead of being ignored.
-func TestParameters(t *testing.T) {
-	d, _ := newEndpoints(t)
-	for query, want := range map[string]string{
-		"key=w:clicks:users:now&membr=7":          `there is no parameter "membr"; did you mean member?`,
-		"Key=w:clicks:users:now":                  `there is no parameter "Key"; did you mean key?`,
-		"key=w:clicks:users:now&from=1":           `there is no parameter "from"; there are key and member`,
-		"key=w:clicks:users:now&key=w:clicks:b:0": "key is given 2 times",
-		"key=w:clicks:users:now&member=7":         "member=7: nothing is a member of users, which is of kind hll",
-		"key=w:clicks:greatest:now&member=7":      "member=7: nothing is a member of greatest, which is of kind max; a set, bitmap, bloom or geo measure has members",
-		"key=w:clicks:hits:now&member=7":          "member=7: nothing is a member of hits, which is of kind hits",
-	} {
-		w := httptest.NewRecorder()
-		d.http.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/query?"+query, nil))
-		if w.Code != 400 || !strings.Contains(strings.ReplaceAll(w.Body.String(), `\"`, `"`), want) {
-			t.Errorf("%s: %d %s, want %s", query, w.Code, w.Body, want)
 		}
 	}
 }
