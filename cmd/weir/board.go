@@ -22,12 +22,10 @@ type board struct {
 	only       string // the job to show; "": any of them
 	client     http.Client
 
-	build   string
 	jobs    []boardJob
 	shown   int // index of the job to show
 	audit   *boardAudit
 	at      time.Time // when the process answered last, by its clock
-	taken   time.Time // and by the clock here
 	failed  error     // of the last time; nil: it answered
 	samples map[string][]sampled
 	reached map[string]map[int32]boardPartition // of each job, how far its partitions were read in any answer
@@ -40,7 +38,8 @@ type boardJob struct {
 	By       []string       `json:"by"`
 	Measures []boardMeasure `json:"measures"`
 
-	measure int // the groups are ordered by Measures[measure]
+	measure int     // the groups are ordered by Measures[measure]
+	rate    float64 // events per second; -1: not known
 	people  []boardNumber
 	health  boardHealth
 	top     boardTop
@@ -105,15 +104,15 @@ func (h *boardHealth) outcomes() map[string]uint64 {
 	return h.Records
 }
 
-// A sampled is how fast a job went at a time.
+// A sampled is how many events of a job there were at a time.
 type sampled struct {
-	at   time.Time
-	rate float64 // events per second since the one before; -1: not known
+	at     time.Time
+	events float64
 }
 
 const (
 	boardTimeout = 5 * time.Second
-	boardSamples = 120
+	boardSamples = 6 // a single second has no events now and then, and the next one those of both
 	boardGroups  = 40
 	boardLast    = 5 * time.Minute // the groups are those of so long
 )
@@ -124,24 +123,19 @@ func newBoard(url, token, only string) *board {
 
 // An answer is what one look at the process brought.
 type answer struct {
-	build  string
 	jobs   []boardJob
 	health struct {
 		Now   time.Time     `json:"now"`
 		Audit *boardAudit   `json:"audit"`
 		Jobs  []boardHealth `json:"jobs"`
 	}
-	taken time.Time // when health was told, by the clock here
-	err   error
+	err error
 }
 
 // look asks the process. measures has the measure to order the groups by, for jobs for
 // which it is not hits.
 func (b *board) look(ctx context.Context, measures map[string]string) (a answer) {
 	var catalog struct {
-		Build struct {
-			Version string `json:"version"`
-		} `json:"build"`
 		Jobs []boardJob `json:"jobs"`
 	}
 	if a.err = b.get(ctx, "jobs", nil, &catalog); a.err != nil {
@@ -150,7 +144,6 @@ func (b *board) look(ctx context.Context, measures map[string]string) (a answer)
 	if a.err = b.get(ctx, "health", nil, &a.health); a.err != nil {
 		return a
 	}
-	a.build, a.taken = catalog.Build.Version, time.Now()
 	for _, j := range catalog.Jobs {
 		if b.only != "" && j.Job != b.only {
 			continue
@@ -238,20 +231,21 @@ func (b *board) take(a answer) {
 	if b.failed = a.err; a.err != nil {
 		return
 	}
-	b.at, b.taken, b.build, b.jobs, b.audit = a.health.Now, a.taken, a.build, a.jobs, a.health.Audit
+	b.at, b.jobs, b.audit = a.health.Now, a.jobs, a.health.Audit
 	b.shown = min(b.shown, max(0, len(b.jobs)-1))
-	for _, j := range b.jobs {
-		s, events, all := sampled{at: a.health.Now, rate: -1}, b.fresh(&j), b.samples[j.Job]
-		if n := len(all); n > 0 && s.at.After(all[n-1].at) {
-			before := all[n-1]
-			s.rate = events / s.at.Sub(before.at).Seconds()
-			// The seconds without an answer.
-			for gap := before.at.Add(time.Second); s.at.Sub(gap) > 1500*time.Millisecond; gap = gap.Add(time.Second) {
-				all = append(all, sampled{at: gap, rate: -1})
-			}
+	for i := range b.jobs {
+		j := &b.jobs[i]
+		all := b.samples[j.Job]
+		now := sampled{b.at, b.fresh(j)}
+		if n := len(all); n > 0 {
+			now.events += all[n-1].events
 		}
-		all = append(all, s)
-		b.samples[j.Job] = all[max(0, len(all)-boardSamples):]
+		all = append(all, now)
+		all = all[max(0, len(all)-boardSamples):]
+		b.samples[j.Job], j.rate = all, -1
+		if passed := now.at.Sub(all[0].at); passed > 0 {
+			j.rate = (now.events - all[0].events) / passed.Seconds()
+		}
 	}
 }
 

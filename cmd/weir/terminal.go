@@ -7,59 +7,35 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
 )
 
-// An aside is where log lines go that share a terminal with a screen. While there is one
-// they are in it, and afterwards the last of them are written.
+// An aside is where log lines go that share a terminal with a screen: above the screen, while
+// there is one.
 type aside struct {
 	to io.Writer
 
 	mu     sync.Mutex
-	active bool     // there is a screen
-	lines  []string // while there is one
+	screen *tea.Program // nil: there is none
 }
-
-// asideMost is how many lines an aside keeps, and asideShown how many the screen shows.
-const (
-	asideMost  = 100
-	asideShown = 3
-)
 
 func (a *aside) Write(line []byte) (int, error) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.active {
+	screen := a.screen
+	a.mu.Unlock()
+	if screen == nil {
 		return a.to.Write(line)
 	}
-	a.lines = append(a.lines, string(line))
-	a.lines = a.lines[max(0, len(a.lines)-asideMost):]
+	screen.Println(printable(strings.TrimRight(string(line), "\n")))
 	return len(line), nil
 }
 
-// last returns the lines to show.
-func (a *aside) last() (lines []string) {
+// show sets the screen.
+func (a *aside) show(screen *tea.Program) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, l := range a.lines[max(0, len(a.lines)-asideShown):] {
-		lines = append(lines, printable(strings.TrimRight(l, "\n")))
-	}
-	return lines
-}
-
-// on begins a screen, and off ends it.
-func (a *aside) on() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.active = true
-}
-
-func (a *aside) off() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, l := range a.lines {
-		_, _ = io.WriteString(a.to, l) // as for any log line
-	}
-	a.active, a.lines = false, nil
+	a.screen = screen
 }
 
 // printable returns a text with everything escaped that could steer a terminal or change

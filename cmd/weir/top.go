@@ -11,7 +11,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/colorprofile"
+	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
 
 	"weir/internal/bounded"
@@ -57,10 +57,9 @@ Where the output is no terminal it prints all jobs once.`,
 			}
 			w := &watcher{board: b, full: true, out: c.OutOrStdout()}
 			if !isTerminal(w.out) {
-				_, err := fmt.Fprintln(w.out, screen{width: plainWidth}.plain(b, time.Now()))
-				return err
+				return b.print(w.out)
 			}
-			return w.run(c.Context(), os.Stdin)
+			return w.run(w.program(c.Context(), os.Stdin))
 		},
 	}
 	c.Flags().StringVar(&at, "url", "http://127.0.0.1:8686", "address of the process")
@@ -69,8 +68,12 @@ Where the output is no terminal it prints all jobs once.`,
 	return c
 }
 
-// plainWidth is how wide lines are where there is no terminal.
-const plainWidth = 100
+// print prints all jobs, with a few groups each, where there is no terminal.
+func (b *board) print(out io.Writer) error {
+	const width, groups = 100, 5
+	_, err := lipgloss.Fprintln(out, b.draw(b.jobs, width, groups))
+	return err
+}
 
 // A watcher shows a board on a terminal, in place, and reads keys.
 type watcher struct {
@@ -78,62 +81,37 @@ type watcher struct {
 	full  bool      // the whole screen, and not only as many lines as it takes
 	out   io.Writer // a terminal
 	aside *aside    // of the log, on the same terminal; nil: there is none
+	kill  func()    // called by the key k; nil: there is no such key
 
-	// kill, if not nil, is called by the key k. What came of it is in notices.
-	kill    func()
-	notices <-chan string
-	notice  string
-
-	ctx         context.Context
-	screen      screen
-	interrupted bool
-	asking      bool
+	ctx           context.Context
+	width, height int
+	interrupted   bool
+	asking        bool
 }
 
-// The messages of a watcher.
-type (
-	tickMsg   time.Time
-	noticeMsg string
-)
+type tickMsg time.Time
 
-// run shows the board until ctx ends, or until a key ends it: then interrupted says whether
-// that was ctrl-C. in may be nil: no keys.
-func (w *watcher) run(ctx context.Context, in io.Reader) error {
-	w.ctx = ctx
-	w.screen = screen{width: 80, height: 24, colour: colourful(w.out)}
-	p := tea.NewProgram(w, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(w.out), tea.WithoutSignalHandler())
+// program returns the program that shows the board until ctx ends, or until a key ends it: then
+// interrupted says whether that was ctrl-C. in may be nil: no keys.
+func (w *watcher) program(ctx context.Context, in io.Reader, more ...tea.ProgramOption) *tea.Program {
+	w.ctx, w.width, w.height = ctx, 80, 24
+	return tea.NewProgram(w, append(more, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(w.out), tea.WithoutSignalHandler())...)
+}
+
+// run runs the program.
+func (w *watcher) run(p *tea.Program) error {
 	if w.aside != nil {
-		w.aside.on()
-		defer w.aside.off()
+		w.aside.show(p)
+		defer w.aside.show(nil)
 	}
 	_, err := p.Run()
-	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
+	if errors.Is(err, tea.ErrProgramKilled) && w.ctx.Err() != nil {
 		return nil
 	}
 	return err
 }
 
-// colourful reports whether a terminal has colours, and NO_COLOR is not set.
-func colourful(out io.Writer) bool {
-	return colorprofile.Detect(out, os.Environ()) > colorprofile.ASCII
-}
-
-func (w *watcher) Init() tea.Cmd { return tea.Batch(w.look(), tick(), w.listen()) }
-
-// listen waits for a notice.
-func (w *watcher) listen() tea.Cmd {
-	if w.notices == nil {
-		return nil
-	}
-	return func() tea.Msg {
-		select {
-		case text := <-w.notices:
-			return noticeMsg(text)
-		case <-w.ctx.Done():
-			return nil
-		}
-	}
-}
+func (w *watcher) Init() tea.Cmd { return tea.Batch(w.look(), tick()) }
 
 func tick() tea.Cmd {
 	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) })
@@ -151,58 +129,43 @@ func (w *watcher) look() tea.Cmd {
 func (w *watcher) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		w.screen.width, w.screen.height = msg.Width, msg.Height
+		w.width, w.height = msg.Width, msg.Height
 	case tickMsg:
 		return w, tea.Batch(w.look(), tick())
 	case answer:
 		w.asking = false
 		w.board.take(msg)
-	case noticeMsg:
-		w.notice = string(msg)
-		return w, w.listen()
 	case tea.KeyPressMsg:
-		switch msg.String() {
-		case "ctrl+c":
-			w.interrupted = true
+		switch key := msg.String(); {
+		case key == "ctrl+c", key == "q" && w.full:
+			w.interrupted = key != "q"
 			return w, tea.Quit
-		case "q":
-			if w.full {
-				return w, tea.Quit
-			}
-		case "tab", "right":
+		case key == "tab", key == "right":
 			w.board.turn(1)
-		case "shift+tab", "left":
+		case key == "shift+tab", key == "left":
 			w.board.turn(-1)
-		case "m":
+		case key == "m":
 			w.board.order()
 			return w, w.look()
-		case "k":
-			if w.kill != nil {
-				w.kill()
-			}
+		case key == "k" && w.kill != nil:
+			w.kill()
 		}
 	}
 	return w, nil
 }
 
 func (w *watcher) View() tea.View {
-	var below []string
-	if w.aside != nil {
-		below = w.aside.last()
-	}
-	if w.notice != "" {
-		below = append(below, w.screen.wrapText(w.notice)...)
-	}
 	keys := "tab next job   m measure   q ends"
 	if !w.full {
-		keys = "tab next job   m measure"
+		keys = "tab next job   m measure   ctrl-C drains"
 		if w.kill != nil {
-			keys += "   k kills the worker"
+			keys = "tab next job   m measure   k kills the worker   ctrl-C drains"
 		}
-		keys += "   ctrl-C drains"
 	}
-	below = append(below, w.screen.style(faint, keys))
-	v := tea.NewView(w.screen.job(w.board, time.Now(), below...))
+	b := w.board
+	lines := strings.Split(b.draw(b.jobs[min(b.shown, len(b.jobs)):min(b.shown+1, len(b.jobs))], w.width, boardGroups), "\n")
+	lines = append(lines[:min(len(lines), max(1, w.height-1))], lipgloss.NewStyle().MaxWidth(w.width).Render(faint.Render(keys)))
+	v := tea.NewView(strings.Join(lines[:min(len(lines), w.height)], "\n"))
 	v.AltScreen = w.full
 	return v
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
 
 	"weir/internal/await"
 )
@@ -50,94 +52,146 @@ func boardOf(t *testing.T) *board {
 		"people": `{"now":[{"last":"60s","value":1234,"error":10.1},{"last":"5m","value":56789,"error":461.4},{"last":"30m","value":1234567,"error":10000},{"last":"today","value":98765432,"error":802222}]}`,
 		"top":    `{"columns":["page","country"],"groups":[` + strings.Join(groups, ",") + `],"of":36}`,
 	}
-	// A rise, three seconds without an answer, and a new process.
-	var mu sync.Mutex
-	looks, records, next, now := 0, 0, 0, time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	seconds := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
 		path := filepath.Base(r.URL.Path)
 		if path == "health" {
-			next, records = next+20*looks, records+20*looks
-			if looks == 60 {
-				next, records, now = next-20*looks+100, 100, now.Add(3*time.Second)
-			}
-			looks++
-			now = now.Add(time.Second)
+			seconds++
 		}
-		text := strings.NewReplacer("NOW", fmt.Sprint(records), "NEXT", fmt.Sprint(next)).Replace(replies[path])
-		fmt.Fprint(w, strings.Replace(text, "2026-11-23T12:00:00Z", now.Format(time.RFC3339), 1))
+		text := strings.NewReplacer("NOW", fmt.Sprint(20*seconds), "NEXT", fmt.Sprint(20*seconds)).Replace(replies[path])
+		fmt.Fprint(w, strings.Replace(text, "12:00:00Z", fmt.Sprintf("12:00:%02dZ", seconds), 1))
 	}))
 	t.Cleanup(server.Close)
 	b := newBoard(server.URL, "", "")
-	for range 90 {
+	for range 3 {
 		a := b.look(t.Context(), b.measures())
 		if a.err != nil {
 			t.Fatal(a.err)
 		}
 		b.take(a)
 	}
-	b.taken = drawn
 	return b
 }
 
-// drawn is when the boards are drawn.
-var drawn = time.Date(2026, 11, 23, 12, 1, 33, 0, time.UTC)
-
-// TestScreens compares screens with those in testdata/screen: two sizes, colours, a process
-// that does not answer, and lines for a log file. None has a line that is too long, and no
-// text of an event reaches the terminal as it is.
-func TestScreens(t *testing.T) {
-	b := boardOf(t)
-	b.url = "http://127.0.0.1:8686"
-	small, wide := screen{width: 40, height: 10}, screen{width: 80, height: 24}
-	keys := "tab next job   m measure   q ends"
-	check := func(name, got string, s screen) {
-		t.Helper()
-		for line := range strings.SplitSeq(got, "\n") {
-			if n := ansi.StringWidth(line); n > s.width {
-				t.Errorf("%s: a line of %d cells, the screen has %d:\n%s", name, n, s.width, line)
-			}
-		}
-		if n := strings.Count(got, "\n") + 1; s.height > 0 && n > s.height {
-			t.Errorf("%s: %d lines, the screen has %d", name, n, s.height)
-		}
-		for _, r := range ansi.Strip(got) {
-			if r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e {
-				t.Errorf("%s: %U reaches the terminal", name, r)
-			}
-		}
-		if !s.colour && strings.Contains(got, "\x1b") {
-			t.Errorf("%s: colours on a screen without", name)
-		}
-		file := filepath.Join("testdata", "screen", name+".txt")
-		if *update {
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(got+"\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil || got+"\n" != string(want) {
-			t.Errorf("%s (%v): got\n%s\nwant\n%s", name, err, got, want)
+// fits reports what of a drawing does not fit, or must not reach a terminal.
+func fits(t *testing.T, got string, width int) {
+	t.Helper()
+	for line := range strings.SplitSeq(got, "\n") {
+		if n := lipgloss.Width(line); n > width {
+			t.Errorf("%d cells of %d: %q", n, width, line)
 		}
 	}
-	check("80x24", wide.job(b, drawn, keys), wide)
-	check("40x10", small.job(b, drawn, keys), small)
-	wide.colour = true
-	check("colour", wide.job(b, drawn, keys), wide)
-	wide.colour = false
-	lines := screen{width: plainWidth}
-	check("plain", lines.plain(b, drawn), lines)
-	b.turn(1)
-	check("failed", wide.job(b, drawn, keys), wide)
-	b.turn(1)
-	b.take(answer{err: fmt.Errorf("Get %q: timed out", "http://127.0.0.1:8686/"+hostile)})
-	check("silent", wide.job(b, drawn, keys), wide)
-	tiny := screen{width: 5, height: 2}
-	check("tiny", tiny.job(b, drawn, keys), tiny)
+	for _, r := range lipgloss.Sprint(got) { // without colours
+		if r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e {
+			t.Errorf("%U reaches the terminal: %q", r, got)
+		}
+	}
+}
+
+// TestScreen compares what weir top prints with a file. No line is too long, and no text of
+// an event reaches the terminal as it is.
+func TestScreen(t *testing.T) {
+	b := boardOf(t)
+	b.url = "http://127.0.0.1:8686"
+	b.failed = fmt.Errorf("Get %q: timed out", "http://127.0.0.1:8686/"+hostile)
+	var out bytes.Buffer
+	if err := b.print(&out); err != nil {
+		t.Fatal(err)
+	}
+	fits(t, out.String(), 100)
+	const file = "testdata/screen.txt"
+	if *update {
+		if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(file); err != nil || out.String() != string(want) {
+		t.Errorf("%v: got\n%s\nwant\n%s", err, &out, want)
+	}
+}
+
+// TestWatcher: keys choose the job, the measure and the end, and a screen of any size is
+// not left.
+func TestWatcher(t *testing.T) {
+	killed := 0
+	w := &watcher{board: boardOf(t), full: true, kill: func() { killed++ }, ctx: t.Context()}
+	press := func(key tea.Key) (ends bool) {
+		_, cmd := w.Update(tea.KeyPressMsg(key))
+		if cmd == nil {
+			return false
+		}
+		switch msg := cmd().(type) {
+		case answer:
+			w.Update(msg)
+		case tea.QuitMsg:
+			return true
+		}
+		return false
+	}
+	shows := func(want string) {
+		t.Helper()
+		for _, size := range []tea.WindowSizeMsg{{Width: 1, Height: 1}, {Width: 40, Height: 10}, {Width: 80, Height: 24}} {
+			w.Update(size)
+			text := w.View().Content
+			fits(t, text, size.Width)
+			if n := strings.Count(text, "\n") + 1; n > size.Height {
+				t.Errorf("%d lines of %d", n, size.Height)
+			}
+		}
+		if text := w.View().Content; !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	shows("hits, 5m")
+	press(tea.Key{Code: tea.KeyTab})
+	shows("the log was cut off")
+	press(tea.Key{Code: tea.KeyTab, Mod: tea.ModShift})
+	press(tea.Key{Code: 'm', Text: "m"})
+	shows("users, 5m")
+	if press(tea.Key{Code: 'k', Text: "k"}); killed != 1 {
+		t.Errorf("the worker was killed %d times", killed)
+	}
+	if !press(tea.Key{Code: 'q', Text: "q"}) || w.interrupted {
+		t.Errorf("q: interrupted %t", w.interrupted)
+	}
+	w.full = false
+	if press(tea.Key{Code: 'q', Text: "q"}) || !press(tea.Key{Code: 'c', Mod: tea.ModCtrl}) || !w.interrupted {
+		t.Errorf("in place: q ends it, or ctrl-C does not: interrupted %t", w.interrupted)
+	}
+}
+
+// TestAside: a log line stands above the screen, escaped, while there is one.
+func TestAside(t *testing.T) {
+	var log bytes.Buffer
+	var out await.Output
+	a := &aside{to: &log}
+	w := &watcher{board: boardOf(t), out: &out, aside: a}
+	ctx, end := context.WithCancel(t.Context())
+	p := w.program(ctx, nil, tea.WithWindowSize(80, 24))
+	ended := make(chan error, 1)
+	go func() { ended <- w.run(p) }()
+	await.Until(t, func() error {
+		if !strings.Contains(out.String(), "clicks") {
+			return errors.New("no screen yet")
+		}
+		return nil
+	})
+	const line = "level=WARN msg=trouble after=\x1b[2J\n"
+	_, _ = a.Write([]byte(line))
+	await.Until(t, func() error {
+		if !strings.Contains(out.String(), `msg=trouble after=\x1b[2J`) {
+			return fmt.Errorf("no line yet in %q", out.String())
+		}
+		return nil
+	})
+	end()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	_, _ = a.Write([]byte(line))
+	if log.String() != line {
+		t.Errorf("the log has %q after the screen, want %q", &log, line)
+	}
 }
 
 // TestBoardWithoutGroups: where ClickHouse does not answer for the groups, the other numbers
@@ -169,8 +223,8 @@ func TestBoardWithoutGroups(t *testing.T) {
 		t.Fatal(a.err)
 	}
 	b.take(a)
-	got := screen{width: 200}.plain(b, drawn)
-	for _, want := range []string{"1,234", "lag 77", "api/v1/people?job=clicks: no answer"} {
+	got := b.draw(b.jobs, 200, 5)
+	for _, want := range []string{"1,234", " 77 ", "api/v1/people?job=clicks: no answer"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
@@ -182,9 +236,8 @@ func TestBoardWithoutGroups(t *testing.T) {
 }
 
 func FuzzScreen(f *testing.F) {
-	f.Add(hostile, 40, 10)
-	f.Fuzz(func(t *testing.T, text string, width, height int) {
-		s := screen{width: 1 + width&0xff, height: 1 + height&0x3f}
+	f.Add(hostile, 40)
+	f.Fuzz(func(t *testing.T, text string, width int) {
 		j := boardJob{Job: text, By: []string{text}, Measures: []boardMeasure{{Name: "hits", Shows: "events"}}}
 		j.health.Trouble = []string{text}
 		j.failed = errors.New(text)
@@ -200,50 +253,19 @@ func FuzzScreen(f *testing.F) {
 		}{[]string{text}, boardNumber{Value: raw}})
 		b := newBoard("http://x", "", "")
 		b.jobs = []boardJob{j}
-		got := s.job(b, drawn)
-		for line := range strings.SplitSeq(got, "\n") {
-			if n := ansi.StringWidth(line); n > s.width {
-				t.Errorf("%d cells of %d: %q", n, s.width, line)
-			}
-		}
-		for _, r := range got {
-			if r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e {
-				t.Errorf("%U reaches the terminal: %q", r, got)
-			}
-		}
-		if n := strings.Count(got, "\n") + 1; n > s.height {
-			t.Errorf("%d lines of %d", n, s.height)
-		}
+		fits(t, b.draw(b.jobs, 1+width&0xff, 5), 1+width&0xff)
 	})
 }
 
-// TestCount: numbers take at most nine characters.
+// TestCount: numbers are short.
 func TestCount(t *testing.T) {
 	for f, want := range map[float64]string{
 		0: "0", 999: "999", 1000: "1,000", -1234: "-1,234", 9_999_999: "9,999,999", 12_345_678: "12.3M",
-		98_765_432_100: "98.8G", 3e14: "300.0T", 1e17: "1e+17", 0.125: "0.125", 0.00213: "0.00213", -0.5: "-0.5", 0.0000213: "2.13e-05", -1.234e300: "-1.2e+300", 1.234e-300: "1.23e-300", 12.345: "12.35", 1234.5: "1,235", -123: "-123",
+		98_765_432_100: "98.8G", 3e14: "300.0T", 1e17: "1e+17", 0.125: "0.125", -0.5: "-0.5", 0.0000213: "2.13e-05", 12.345: "12.3", 1234.5: "1,234", -123: "-123",
 	} {
-		if got := count(f); got != want || len(got) > 9 {
+		if got := count(f); got != want {
 			t.Errorf("%v: %s, want %s", f, got, want)
 		}
-	}
-}
-
-// TestOtherClock: how long ago something was, and whether it was today, goes by the clock of the
-// process, and not by the one of the machine that shows it.
-func TestOtherClock(t *testing.T) {
-	there, here := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
-	flushed := there.Add(-time.Second)
-	b, a := newBoard("http://weir", "", ""), answer{taken: here, jobs: []boardJob{{Job: "clicks", health: boardHealth{LastFlush: &flushed}}}}
-	a.health.Now, a.health.Audit = there, &boardAudit{At: there.Add(-time.Hour)}
-	b.take(a)
-	text := screen{width: 200}.plain(b, here.Add(2*time.Second))
-	if !strings.Contains(text, "last flush 3.0 s ago") || !strings.Contains(text, "audit 0 mismatches at 11:00") {
-		t.Errorf("%s", text)
-	}
-	a.health.Audit.At = there.Add(-24 * time.Hour)
-	if text := (screen{width: 200}).plain(b, here); !strings.Contains(text, "audit 0 mismatches at 2026-11-19 12:00") {
-		t.Errorf("%s", text)
 	}
 }
 
@@ -252,14 +274,14 @@ func TestEventsOfArrays(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	b := newBoard("http://weir", "", "")
 	for i := range uint64(2) {
-		a := answer{taken: at, jobs: []boardJob{{Job: "clicks", health: boardHealth{
+		a := answer{jobs: []boardJob{{Job: "clicks", health: boardHealth{
 			Records: map[string]uint64{"counted": 10 * i}, Events: map[string]uint64{"counted": 400 * i, "malformed": 20 * i},
 			Partitions: []boardPartition{{Next: int64(10 * i)}},
 		}}}}
 		a.health.Now = at.Add(time.Duration(i) * time.Second)
 		b.take(a)
 	}
-	if text := (screen{width: 200}).plain(b, at.Add(time.Second)); !strings.Contains(text, "events/s 420 ") || !strings.Contains(text, "dead letters +20 ") {
+	if text := b.draw(b.jobs, 200, 0); !strings.Contains(text, "420 ") || !strings.Contains(text, "+20 ") {
 		t.Error(text)
 	}
 }
@@ -286,42 +308,14 @@ func TestReadAgain(t *testing.T) {
 		{4, 0, 0, 0}, // created again
 		{4, 300, 200, 300},
 	} {
-		a := answer{taken: at, jobs: []boardJob{{Job: "clicks", health: boardHealth{
+		a := answer{jobs: []boardJob{{Job: "clicks", health: boardHealth{
 			Records: map[string]uint64{"counted": uint64(1000 * i)}, Partitions: []boardPartition{{Next: c.next, Durable: c.durable, Since: at.Add(time.Duration(c.since) * time.Hour)}},
 		}}}}
 		a.health.Now = at.Add(time.Duration(i) * time.Second)
 		b.take(a)
-		if all := b.samples["clicks"]; all[len(all)-1].rate != c.want {
-			t.Errorf("answer %d: %g events per second, want %g", i, all[len(all)-1].rate, c.want)
-		}
-	}
-}
-
-// TestPartly: numbers that were made without ClickHouse are not shown without a word.
-func TestPartly(t *testing.T) {
-	replies := map[string]string{
-		"jobs":   `{"jobs":[{"job":"clicks","window_s":60,"by":["page"],"measures":[{"name":"users","kind":"hll","shows":"people"}]}]}`,
-		"health": `{"now":"2026-11-23T12:00:00Z","jobs":[{"job":"clicks","state":"joining","trouble":[],"partitions":[]}]}`,
-		"people": `{"now":[{"last":"60s","value":12}],"partial":"only what this process knows by itself: no answer"}`,
-		"top":    `{"columns":["page"],"groups":[],"of":0}`,
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, replies[filepath.Base(r.URL.Path)]) }))
-	defer server.Close()
-	b := newBoard(server.URL, "", "")
-	b.take(b.look(t.Context(), nil))
-	text := screen{width: 120}.plain(b, drawn)
-	for _, want := range []string{"60s", " 12", "api/v1/people?job=clicks: only what this process knows by itself: no answer", "lag -"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in\n%s", want, text)
-		}
-	}
-}
-
-// TestShort: short numbers take at most six.
-func TestShort(t *testing.T) {
-	for f, want := range map[float64]string{0: "0", 10.1: "10", 999.4: "999", 999.6: "1k", 1234: "1.23k", 56789: "56.8k", 999_499: "999k", 999_999: "1M", 802_222: "802k", 98_765_432: "98.8M", 1e30: "many"} {
-		if got := short(f); got != want || len(got) > 6 {
-			t.Errorf("%v: %s, want %s", f, got, want)
+		all := b.samples["clicks"]
+		if n := len(all); i > 0 && all[n-1].events-all[n-2].events != c.want {
+			t.Errorf("answer %d: %g new events, want %g", i, all[n-1].events-all[n-2].events, c.want)
 		}
 	}
 }
@@ -357,7 +351,7 @@ func TestTop(t *testing.T) {
 	}
 	await.Until(t, func() error {
 		got := top(0, "--url", url, "--token-file", token)
-		for _, want := range []string{"weir  " + url + "/", "clicks ", "appended ", "running", "people ", "today", "lag 0", "audit none yet"} {
+		for _, want := range []string{"weir  " + url + "/", "clicks ", "appended ", "running", "people ", "today", "events/s", "none yet"} {
 			if !strings.Contains(got, want) {
 				return fmt.Errorf("%q is not in\n%s", want, got)
 			}

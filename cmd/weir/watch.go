@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -21,8 +20,21 @@ const plainEvery = 10 * time.Second
 func (u *up) watch(ctx context.Context, worker *worker) error {
 	b := newBoard(u.address, u.cfg.HTTP.Token.Reveal(), "")
 	if isTerminal(u.out) {
-		w := &watcher{board: b, out: u.out, aside: u.aside, kill: worker.kill, notices: u.notices}
-		err := w.run(ctx, keyboard())
+		w := &watcher{board: b, out: u.out, aside: u.aside, kill: worker.kill}
+		p := w.program(ctx, keyboard())
+		shown, end := context.WithCancel(ctx)
+		defer end()
+		go func() {
+			for {
+				select {
+				case text := <-u.notices:
+					p.Println(text)
+				case <-shown.Done():
+					return
+				}
+			}
+		}()
+		err := w.run(p)
 		if err == nil && w.interrupted {
 			return interrupt()
 		}
@@ -41,7 +53,9 @@ func (u *up) watch(ctx context.Context, worker *worker) error {
 				return nil
 			}
 			b.take(a)
-			fmt.Fprintln(u.out, screen{width: plainWidth}.plain(b, time.Now()))
+			if err := b.print(u.out); err != nil {
+				return err
+			}
 		}
 	}
 }
