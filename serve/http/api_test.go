@@ -108,8 +108,8 @@ func TestOpenAPI(t *testing.T) {
 	h := e.http.Handler()
 	guarded := (&Server{Token: "secret", Windows: e.http.Windows, Worker: &Worker{}}).Handler()
 
-	for path := range routes(t) {
-		if d.Paths[path] == nil && strings.HasPrefix(path, "/api/v1/") && path != "/api/v1/status" && path != "/api/v1/query" {
+	for pattern := range e.http.routes() {
+		if _, path, _ := strings.Cut(pattern, " "); d.Paths[path] == nil && strings.HasPrefix(path, "/api/v1/") && path != "/api/v1/status" && path != "/api/v1/query" {
 			t.Errorf("%s is served and not in openapi.json", path)
 		}
 	}

@@ -75,41 +75,42 @@ func (s *Server) log() *slog.Logger {
 	return s.Log
 }
 
-// Handler returns the handler of all paths.
-func (s *Server) Handler() http.Handler {
+// routes returns the handlers by their patterns. It begins the streams.
+func (s *Server) routes() map[string]http.Handler {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &collector{s})
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.guard(atMost(requestsMost, promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))))
-	mux.Handle("GET /api/v1/status", s.guard(http.HandlerFunc(s.status)))
-	if s.Windows != nil {
-		mux.Handle("GET /api/v1/query", s.guard(atMost(requestsMost, http.HandlerFunc(s.query))))
-		s.hub = newHub(s.endpoints(), min(viewersMost, cmp.Or(s.Connections, connectionsMost)/2), s.log())
-		mux.Handle("GET /api/v1/jobs", s.guard(atMost(requestsMost, s.api("jobs"))))
-		mux.Handle("GET /api/v1/people", s.guard(atMost(requestsMost, s.api("people"))))
-		mux.Handle("GET /api/v1/series", s.guard(atMost(requestsMost, s.api("series"))))
-		mux.Handle("GET /api/v1/top", s.guard(atMost(requestsMost, s.api("top"))))
-		mux.Handle("GET /api/v1/list", s.guard(atMost(requestsMost, s.api("list"))))
-		mux.Handle("GET /api/v1/heat", s.guard(atMost(requestsMost, s.api("heat"))))
-		mux.Handle("GET /api/v1/positions", s.guard(atMost(requestsMost, s.api("positions"))))
-		mux.Handle("GET /api/v1/returning", s.guard(atMost(requestsMost, s.api("returning"))))
-		mux.Handle("GET /api/v1/retention", s.guard(atMost(requestsMost, s.api("retention"))))
-		mux.Handle("GET /api/v1/sessions", s.guard(atMost(requestsMost, s.api("sessions"))))
-		mux.Handle("GET /api/v1/funnel", s.guard(atMost(requestsMost, s.api("funnel"))))
-		mux.Handle("GET /api/v1/health", s.guard(atMost(requestsMost, s.api("health"))))
-		mux.Handle("GET /api/v1/dead-letters", s.guard(atMost(requestsMost, s.api("dead-letters"))))
-		mux.Handle("GET /api/v1/explain", s.guard(atMost(requestsMost, s.api("explain"))))
-		mux.Handle("GET /api/v1/stream", s.guard(http.HandlerFunc(s.stream)))
-		mux.Handle("GET /api/v1/openapi.json", s.guard(http.HandlerFunc(s.openAPI)))
-		mux.Handle("POST /api/v1/session", s.guard(http.HandlerFunc(s.session)))
-		if s.Worker != nil {
-			mux.Handle("POST /api/v1/kill", s.guard(http.HandlerFunc(s.kill)))
-		}
+	all := map[string]http.Handler{
+		"GET /metrics":       s.guard(atMost(requestsMost, promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))),
+		"GET /api/v1/status": s.guard(http.HandlerFunc(s.status)),
+		"GET /livez":         http.HandlerFunc(s.livez),
+		"GET /readyz":        http.HandlerFunc(s.readyz),
+		"GET /{$}":           s.open(http.HandlerFunc(page.Serve)),
+		"GET /page/":         s.open(http.HandlerFunc(page.Serve)),
 	}
-	mux.HandleFunc("GET /livez", s.livez)
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /{$}", s.open(http.HandlerFunc(page.Serve)))
-	mux.Handle("GET /page/", s.open(http.HandlerFunc(page.Serve)))
+	if s.Windows == nil {
+		return all
+	}
+	endpoints := s.endpoints()
+	s.hub = newHub(endpoints, min(viewersMost, cmp.Or(s.Connections, connectionsMost)/2), s.log())
+	for name := range endpoints {
+		all["GET /api/v1/"+name] = s.guard(atMost(requestsMost, s.api(name)))
+	}
+	all["GET /api/v1/query"] = s.guard(atMost(requestsMost, http.HandlerFunc(s.query)))
+	all["GET /api/v1/stream"] = s.guard(http.HandlerFunc(s.stream))
+	all["GET /api/v1/openapi.json"] = s.guard(http.HandlerFunc(s.openAPI))
+	all["POST /api/v1/session"] = s.guard(http.HandlerFunc(s.session))
+	if s.Worker != nil {
+		all["POST /api/v1/kill"] = s.guard(http.HandlerFunc(s.kill))
+	}
+	return all
+}
+
+// Handler returns the handler of all paths.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, h := range s.routes() {
+		mux.Handle(pattern, h)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// An answer is of this moment, and some are private: no cache may keep one. The page sets
 		// its own.
