@@ -3,7 +3,6 @@ package clickhouse
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"weir/event"
 	"weir/sketches/geo"
@@ -85,17 +84,18 @@ func (s *Sink) Places(ctx context.Context, r *window.Range, m int, last *geo.Las
 		if ms.index != m || !ms.Kind.ByMember() {
 			continue
 		}
-		sql := fmt.Sprintf("SELECT member, l.ts, l.slot, l.off, l.score FROM (SELECT member, max(last) AS l FROM %s"+
+		sql := fmt.Sprintf("SELECT member, toUnixTimestamp64Milli(l.ts), l.slot, l.off, l.score FROM (SELECT member, max(last) AS l FROM %s"+
 			" WHERE window_start >= toDateTime(%d, 'UTC') AND window_start < toDateTime(%d, 'UTC') GROUP BY member)",
 			s.client.name(s.layout.places(ms)), ceilSeconds(r.From), ceilSeconds(r.Until))
+		var member string
+		var ts int64
+		var slot, off, score uint64
+		to := []any{&member, &ts, &slot, &off, &score}
 		return s.client.shards.question(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
-			var member string
-			var ts time.Time
-			var slot, off, score uint64
-			if err := scan(&member, &ts, &slot, &off, &score); err != nil {
+			if err := scan(to...); err != nil {
 				return err
 			}
-			last.Put(0, []byte(member), geo.Stamp{Time: ts.UnixMilli(), Slot: slot, Offset: int64(off)}, score)
+			last.Put(0, []byte(member), geo.Stamp{Time: ts, Slot: slot, Offset: int64(off)}, score)
 			return nil
 		})
 	}
