@@ -176,7 +176,7 @@ func TestTogether(t *testing.T) {
 
 // TestServedAgain: a value is served again for a thousand times
 // as long as making it took, a hundred times as long as it waited for others, and no
-// longer than two seconds, or five if it is dear.
+// longer than two seconds, or five if it is dear, or thirty if it is heavy.
 func TestServedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var u reuse[int]
@@ -210,13 +210,15 @@ func TestServedAgain(t *testing.T) {
 		step(0, 0, 0, 1)
 		step(0, time.Millisecond, 0, 2)
 		step(996*time.Millisecond, 0, 0, 2)
-		step(11*time.Millisecond, time.Second, 0, 3)
-		step(3990*time.Millisecond, 0, 0, 3)
+		step(11*time.Millisecond, 400*time.Millisecond, 0, 3)
+		step(4590*time.Millisecond, 0, 0, 3)
 		step(11*time.Millisecond, 0, 4*time.Millisecond, 4)
 		step(395*time.Millisecond, 0, 0, 4)
 		step(2*time.Millisecond, 4*time.Millisecond, 0, 5)
 		step(1995*time.Millisecond, 0, 0, 5)
-		step(2*time.Millisecond, 0, 0, 6)
+		step(2*time.Millisecond, 600*time.Millisecond, 0, 6)
+		step(29_390*time.Millisecond, 0, 0, 6)
+		step(11*time.Millisecond, 0, 0, 7)
 		if bytes := u.held(); bytes != 10 || len(u.made) != 1 {
 			t.Errorf("%d bytes in %d values, want 10 in one", bytes, len(u.made))
 		}

@@ -16,11 +16,11 @@
 //
 // Questions must not take much of the pipeline's time. Therefore a snapshot of
 // memory is used again for a thousand times as long as making it took, and so is
-// the answer made from it. An answer is at most two seconds old, or five if making
-// it, snapshot included, takes more than 5 ms (collecting and sorting the
-// positions of a hundred thousand people may). Its age is that of the oldest thing
-// it is made from. If the sink takes longer than that, as for a question about many
-// thousands of windows, the answer is as old as that took.
+// the answer made from it, and for a hundred times as long as it waited for the sink. An
+// answer is at most two seconds old; five if making it, snapshot included, takes more than
+// 5 ms (collecting and sorting the positions of a hundred thousand people may); thirty if it
+// takes more than half a second, as for many thousands of windows: a sink that is slow is
+// asked less. Its age is that of the oldest thing it is made from.
 //
 // # Without the sink
 //

@@ -91,6 +91,7 @@ func (s *source) read(ctx context.Context, took *work, r *window.Range, m int, s
 	})
 	about := Answer{}
 	if err != nil && ctx.Err() == nil {
+		took.most = ageDear // the sink may be back soon
 		if about.Partial, err = s.alone(r, err); err == nil {
 			v = newValues(s.spec, r, m, step)
 			err = s.merge(ctx, nothing{}, r, v, mem)

@@ -18,8 +18,10 @@ const spared, waiting = 1000, 100
 // and costs as much as all of its ingredients together.
 const (
 	dear     = 5 * time.Millisecond
+	heavy    = 500 * time.Millisecond
 	ageCheap = 2 * time.Second
 	ageDear  = 5 * time.Second
+	ageHeavy = 30 * time.Second
 )
 
 // An origin says how old a value is and what it costs to make, its ingredients
@@ -31,7 +33,10 @@ type origin struct {
 
 // end returns the time until which a value of that origin may be reused.
 func (o origin) end() time.Time {
-	if o.cost > dear {
+	switch {
+	case o.cost > heavy:
+		return o.since.Add(ageHeavy)
+	case o.cost > dear:
 		return o.since.Add(ageDear)
 	}
 	return o.since.Add(ageCheap)
@@ -40,6 +45,7 @@ func (o origin) end() time.Time {
 // A work records what it costs to make a value, while it is made.
 type work struct {
 	bytes  int64         // about the size of the value
+	most   time.Duration // the longest time for which it is reused; zero: as long as its origin allows
 	waited time.Duration // the part of the time spent waiting for others
 
 	began time.Time
@@ -184,8 +190,10 @@ func (u *reuse[V]) finish(ctx context.Context, key string, m *making[V], make fu
 	m.away = m.err != nil && ctx.Err() != nil
 	m.from = w.origin()
 	serves := spared*(time.Since(w.began)-w.waited) + waiting*w.waited
-	if u.most > 0 {
-		serves = min(serves, u.most)
+	for _, most := range []time.Duration{u.most, w.most} {
+		if most > 0 {
+			serves = min(serves, most)
+		}
 	}
 	if m.until = w.began.Add(serves); m.from.end().Before(m.until) {
 		m.until = m.from.end()

@@ -111,20 +111,15 @@ An answer holds all events that this process has counted and all that any proces
 flushed. If there are no other questions, it holds them as of the moment of the
 question. Otherwise it may be older: the copy of memory that an answer is made from,
 and the answer itself, are each served again for a thousand times as long as making
-them took (waiting for busy workers included). An answer is at most two seconds old, or
-at most five if making it takes more than 5 ms; its age counts from the oldest thing
-that it is made from. So an answer that takes up to 5 ms costs at most a quarter of a
-percent of a CPU, however often it is asked for. If ClickHouse takes longer than these
-ages, as for a first question about thousands of windows, the answer is as old as
-ClickHouse took. A command with many keys looks them up one after the other. Windows
-that were asked for are kept in the part of ` + "`memory`" + ` that open windows do not use; the
-` + "`weir_live_…`" + ` metrics show how well that works.
+them took, and for a hundred times as long as they waited for ClickHouse or for busy
+workers. An answer is at most two seconds old; five if making it takes more than 5 ms;
+thirty if it takes more than half a second. Its age counts from the oldest thing that it
+is made from. A command with many keys looks them up one after the other.
 
 While ClickHouse does not answer, the process answers from what it knows by itself, and
-such an answer is partial. It can do so for windows that have not ended (` + "`now`" + `), for
-windows of which it has flushed nothing since it started, and for windows that it keeps
-because they were asked for. If a range includes any other window, the reply is an
-error that names the window. A reply cannot show that it is partial: RESP2 has no place
+such an answer is partial. It can do so for windows that have not ended (` + "`now`" + `), and for
+windows of which it has flushed nothing since it started. If a range includes any other
+window, the reply is an error that names the window. A reply cannot show that it is partial: RESP2 has no place
 for it, and redis-cli 7.0 and redis-py 5 close the connection when they read an
 attribute of RESP3. So ask for the measure ` + "`partial`" + `, which every job has:
 ` + "`GET w:clicks:partial:now`" + ` returns the reason why replies about the job are partial or
