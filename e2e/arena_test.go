@@ -54,7 +54,7 @@ const (
 
 var arenaJob = `
 kafka: {brokers: [%s], group: %s, session: 6s}
-clickhouse: {url: "%s", database: chaos, insert_timeout: 2s}
+clickhouse: {urls: "%s", database: chaos, insert_timeout: 2s}
 http: {listen: 127.0.0.1:0}
 flush: {stop_timeout: 2m}
 memory: 256MiB

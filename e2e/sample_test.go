@@ -86,17 +86,6 @@ func TestSample(t *testing.T) {
 		}
 	}
 
-	// A form that the job does not read has a line of its own.
-	array := &kgo.Record{Topic: s.topic("arrays"), Value: []byte(`[{"page":"/p"}]`)}
-	if err := s.client.ProduceSync(await.Context(t), array).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
-	s.configure(fmt.Sprintf(clicksJob, s.topic("arrays")))
-	const odd = "! sample     job clicks: 1 of 1 records (100 %) have a value that is an array: with each: $ its elements are the events; e.g. partition 0 offset 0"
-	if got := check(1, "--sample", "10"); !slices.Contains(got, odd) {
-		t.Errorf("no line %q in\n%s", odd, strings.Join(got, "\n"))
-	}
-
 	// A job that does not fit: the exit code says so, to programs too.
 	s.configure(strings.Replace(fmt.Sprintf(clicksJob, s.topic("clicks")), "by: [page]", "by: [geo.page]", 1))
 	p := s.weir("check", "--sample", "60", "-o", "json").exits(1)

@@ -90,7 +90,7 @@ func (s *stage) configureLike(one *stage, servers, group string) {
 	}
 	text := string(config)
 	for was, is := range map[string]string{
-		fmt.Sprintf("clickhouse: {url: %q, database: %s}", one.url, one.db): "clickhouse: {" + servers + "}",
+		fmt.Sprintf("clickhouse: {urls: %q, database: %s}", one.url, one.db): "clickhouse: {" + servers + "}",
 		"group: " + one.name + ",": "group: " + one.name + "-" + group + ",",
 	} {
 		if strings.Count(text, was) != 1 {

@@ -84,7 +84,7 @@ func (s *stage) configure(jobs ...string) {
 	s.t.Helper()
 	text := fmt.Sprintf(`
 kafka: {brokers: [%s], group: %s, session: 6s}
-clickhouse: {url: "%s", database: %s}
+clickhouse: {urls: "%s", database: %s}
 http: {listen: 127.0.0.1:0}
 flush: {interval: 400ms, stop_timeout: 2m}
 memory: 256MiB

@@ -44,7 +44,6 @@ type MessageField struct {
 	Closed   bool             // an enum that has no other numbers than its symbols
 	Default  int32            // the number of an enum's first symbol
 	Oneof    int              // the oneof that it belongs to, from 1; 0: to none
-	Plain    bool             // a single value without presence: producers do not write its zero
 }
 
 // A ProtoKind is the type of a field.

@@ -104,8 +104,3 @@ func (f *File) Kinds(each, path string) event.Kinds {
 	}
 	return of.Kinds(path)
 }
-
-// Omitted returns the value that producers do not write at a path; see event.Schema.Omitted.
-func (f *File) Omitted(each, path string) (zero event.Value, ok bool) {
-	return f.schema.Omitted(each, path)
-}

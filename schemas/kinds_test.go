@@ -51,38 +51,6 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestOmitted: the value that producers do not write at a path.
-func TestOmitted(t *testing.T) {
-	proto := `syntax = "proto3"; import "google/protobuf/wrappers.proto";
-		message Ev { int64 n = 1; bool b = 2; bytes raw = 3; K k = 4; enum K { NONE = 0; } optional int64 o = 5; google.protobuf.Int64Value w = 6; Sub sub = 7; message Sub { double x = 1; }
-		repeated int64 ns = 8; oneof y { int64 u = 9; } repeated Sub subs = 10; }`
-	file := filepath.Join(t.TempDir(), "a.proto")
-	if err := os.WriteFile(file, []byte(proto), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Open(event.Protobuf, file, "Ev")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ev := f.schema
-	for _, c := range []struct {
-		schema     *event.Schema
-		each, path string
-		want       string
-		ok         bool
-	}{
-		{ev, "", "n", "0", true}, {ev, "", "b", "false", true}, {ev, "", "raw", "", true}, {ev, "", "k", "NONE", true}, {ev, "", "sub.x", "0", true}, {ev, "subs", "x", "0", true}, {ev, "subs", "record:n", "0", true},
-		{ev, "", "o", "", false}, {ev, "", "w", "", false}, {ev, "", "w.value", "", false}, {ev, "", "sub", "", false}, {ev, "", "ns", "", false}, {ev, "", "ns[0]", "", false}, {ev, "", "u", "", false}, {ev, "", "zz", "", false},
-		{ev, "", "n.x", "", false}, {ev, "", "header:n", "", false}, {ev, "", "raw[json].n", "", false}, {ev, "ns", "n", "", false}, {ev, "subs", "n", "", false},
-		{&event.Schema{Wrong: "lost"}, "subs", "x", "", false}, {&event.Schema{}, "", "x", "", false},
-	} {
-		zero, ok := c.schema.Omitted(c.each, c.path)
-		if ok != c.ok || ok && string(zero.Bytes) != c.want {
-			t.Errorf("each %q: of %s producers omit %q, %t, want %q, %t", c.each, c.path, zero.Bytes, ok, c.want, c.ok)
-		}
-	}
-}
-
 // checkKinds compares the kinds of the values that were read at paths with those that the schema says.
 func checkKinds(t *testing.T, s *event.Schema, seen map[string]map[event.Kind]int) {
 	t.Helper()

@@ -239,7 +239,6 @@ func (c protoTypes) of(m protoreflect.MessageDescriptor) *event.MessageType {
 	for i := range m.Fields().Len() {
 		d := m.Fields().Get(i)
 		f := event.MessageField{Name: string(d.Name()), Number: int32(d.Number()), Kind: protoKinds[d.Kind()], Repeated: d.Cardinality() == protoreflect.Repeated, Map: d.IsMap()}
-		f.Plain = !d.HasPresence() && !f.Repeated
 		if o := d.ContainingOneof(); o != nil && !o.IsSynthetic() {
 			f.Oneof = o.Index() + 1
 		}

@@ -90,7 +90,7 @@ type outcome struct {
 func read(g *ground.Ground, round int) (o outcome, err error) {
 	file := filepath.Join(g.Dir, "groups.yaml")
 	config := fmt.Sprintf(`kafka: {brokers: [%q], group: bench}
-clickhouse: {url: %q, database: bench%d}
+clickhouse: {urls: %q, database: bench%d}
 http: {listen: "127.0.0.1:0"}
 jobs:
   - name: clicks
@@ -100,7 +100,7 @@ jobs:
     rollups: [1m]
     max_groups: 1000000
     by: [page]
-    measures: [{name: users, sketch: hll, field: user_id}]
+    measures: [{name: users, kind: hll, field: user_id}]
     topic: clicks
 `, g.Broker, g.Engine.URL, round)
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {

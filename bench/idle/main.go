@@ -221,7 +221,7 @@ func start(ctx context.Context, g *ground.Ground, n int) (*group, error) {
 	}
 	file := filepath.Join(g.Dir, p.name+".yaml")
 	config := fmt.Sprintf(`kafka: {brokers: [%[2]q], group: %[1]s}
-clickhouse: {url: %[3]q, database: %[1]s}
+clickhouse: {urls: %[3]q, database: %[1]s}
 http: {listen: %[4]q}
 jobs:
   - {name: clicks, topic: clicks_%[1]s, time: {field: ts, unit: ms}, window: 1m, rollups: [1m, 1h, 1d], by: [page], measures: [{name: users, kind: hll, field: user_id}, {name: active, kind: bitmap, field: user_id}]}

@@ -271,7 +271,7 @@ func newReader(g *ground.Ground, name, topic string) (*reader, error) {
 		}
 	}
 	config := fmt.Sprintf(`kafka: {brokers: [%[2]q], group: %[1]s}
-clickhouse: {url: %[3]q, database: %[1]s}
+clickhouse: {urls: %[3]q, database: %[1]s}
 flush: {interval: %[4]s}
 http: {listen: %[5]q}
 resp: {listen: %[6]q}

@@ -136,7 +136,7 @@ func run(ctx context.Context) error {
 func read(g *ground.Ground, measures string, round int) (weir ground.Process, engine time.Duration, err error) {
 	file, database := filepath.Join(g.Dir, "measures.yaml"), fmt.Sprint("bench", round)
 	config := fmt.Sprintf(`kafka: {brokers: [%q], group: bench}
-clickhouse: {url: %q, database: %s}
+clickhouse: {urls: %q, database: %s}
 http: {listen: "127.0.0.1:0"}
 jobs:
   - name: clicks

@@ -165,7 +165,7 @@ type written struct {
 func readWithWeir(g *ground.Ground, weir, topic string, round int, count bool) (s side, w written, err error) {
 	file := filepath.Join(g.Dir, topic+".yaml")
 	config := fmt.Sprintf(`kafka: {brokers: [%q], group: bench}
-clickhouse: {url: %q, database: bench}
+clickhouse: {urls: %q, database: bench}
 http: {listen: "127.0.0.1:0"}
 jobs:
   - name: %s

@@ -65,7 +65,7 @@ const widest = 0.01
 func main() { bench.Main(run) }
 
 const config = `kafka: {brokers: ["127.0.0.1:9"], group: bench}
-clickhouse: {url: %q, database: bench}
+clickhouse: {urls: %q, database: bench}
 jobs:
   - name: clicks
     topic: clicks

@@ -145,7 +145,7 @@ func inferJob(ctx context.Context, cfg *config.Config, origins *config.Origins, 
 		return err
 	}
 	if facts.Framed {
-		if err := config.PrintSection(&text, cfg, origins, "registry"); err != nil {
+		if err := config.PrintRegistry(&text, cfg, origins); err != nil {
 			return err
 		}
 	}

@@ -22,9 +22,7 @@ type reading struct {
 	schemas jobs.Schemas         // of a format that needs them
 	spans   map[int32]event.Span // the offsets to read, by partition; Next: endless if there is no end
 	tell    func(*window.Verdict) error
-	each    func() error                             // after each batch
-	look    func(partition int32, rec *event.Record) // at each record of the spans; nil: nothing does
-	learnt  func(*event.Schema)                      // each schema that records name; nil: nothing
+	each    func() error // after each batch
 
 	mu    sync.Mutex // several brokers deliver at the same time
 	asked map[event.SchemaID]refusal
@@ -62,13 +60,6 @@ func (r *reading) observe(ctx context.Context, b *event.Batch) error {
 	span, wanted := r.spans[b.Partition]
 	if !wanted {
 		return nil
-	}
-	if r.look != nil && b.Unreadable == "" {
-		for i := range b.Records {
-			if rec := &b.Records[i]; rec.Offset >= span.First && rec.Offset < span.Next {
-				r.look(b.Partition, rec)
-			}
-		}
 	}
 	err := r.judged(ctx, b, func(v *window.Verdict) error {
 		if v.Offset >= span.Next {
@@ -112,9 +103,6 @@ func (r *reading) judged(ctx context.Context, b *event.Batch, tell func(*window.
 			s, err := r.schemas.Schema(ctx, unknown.ID)
 			if err == nil {
 				r.judge.Learn(unknown.ID, s)
-				if r.learnt != nil {
-					r.learnt(s)
-				}
 				continue
 			}
 			if ctx.Err() != nil {

@@ -278,9 +278,6 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 		o.log.Warn(compactedTopic, "job", j.Name, "topic", j.Topic)
 	}
 	cancel()
-	if schemas != nil && j.Schema == nil { // the schema of a file was looked at with the configuration
-		schemas = &omitting{Schemas: schemas, job: j, log: o.log, said: map[config.Omission]bool{}}
-	}
 	job, err := jobs.New(jobs.Config{
 		Spec: s, Topic: j.Topic, Source: kafkaSource{src}, Sink: sink, Schemas: schemas,
 		Workers: cfg.Workers,

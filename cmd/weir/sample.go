@@ -39,8 +39,6 @@ type sample struct {
 	windows  times             // of the counted events
 	ids      spread            // of dedupe
 	keys     spread            // of throttle
-	odd      *odd              // forms that the job does not read; nil: they are not looked for
-	schemas  []*event.Schema   // that the records have
 	cut      string            // why it ended early
 }
 
@@ -111,17 +109,13 @@ func (k *checker) sample(cfg *config.Config, j *config.Job, src *ingest.Source, 
 		from[p] = span.First
 	}
 	s := newSample()
-	s.odd = newOdd(spec)
 	schemas, end, err := schemasOf(cfg, j, spec)
 	if err != nil {
 		fail(err)
 		return
 	}
 	defer end()
-	r := &reading{judge: judge, schemas: schemas, spans: spans, tell: s.add, look: s.odd.add}
-	if schemas != nil && j.Schema == nil { // the schema of a file was looked at with the configuration
-		r.learnt = func(schema *event.Schema) { s.schemas = append(s.schemas, schema) }
-	}
+	r := &reading{judge: judge, schemas: schemas, spans: spans, tell: s.add}
 	err = r.run(ctx, src, from)
 	if err != nil && ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		s.cut, err = fmt.Sprintf("; stopped after %s", sampleTimeout), nil
@@ -237,18 +231,6 @@ func (k *checker) report(j *config.Job, s *sample, partitions int) {
 			r.outcome, share(s.reasons[r]), printable(r.text), s.examples[r].partition, s.examples[r].offset), 0})
 	}
 
-	if s.odd != nil {
-		s.odd.report(k, subject)
-	}
-	said := map[config.Omission]bool{}
-	for _, schema := range s.schemas {
-		for _, o := range omissions(j, schema) {
-			if !said[o] {
-				said[o] = true
-				k.add(finding{"sample", subject, "warning", o.At + ": " + o.Text, 0})
-			}
-		}
-	}
 	if d := j.Dedupe; d != nil {
 		k.add(scattered(subject, "dedupe", "ids", "counts the events of an id once by itself", d.Field, &s.ids))
 	}

@@ -99,7 +99,7 @@ kafka:
   session: 6s
   connect_timeout: %s
   sasl: {mechanism: plain, user: weir, password_file: %s}
-clickhouse: {url: "%s", database: %s, user: weir, password_file: %s, connect_timeout: %s}
+clickhouse: {urls: "%s", database: %s, user: weir, password_file: %s, connect_timeout: %s}
 http: {listen: 127.0.0.1:0, token_file: http.token}
 resp: {listen: "localhost:0", password_file: resp.password}
 rollup: {lock: 127.0.0.1:1, lock_password_file: rollup.lock_password}
@@ -158,7 +158,7 @@ jobs:
 	})
 	t.Run("refused in the file", func(t *testing.T) {
 		write("bad.yaml", "kafka: {sasl: {mechanism: plain, user: weir, password: "+secrets["kafka.sasl.password"]+"}}\n"+
-			"clickhouse: {url: \"http://weir:"+secrets["clickhouse.password"]+"@127.0.0.1:8123\"}\n"+
+			"clickhouse: {urls: \"http://weir:"+secrets["clickhouse.password"]+"@127.0.0.1:8123\"}\n"+
 			"http: {token: "+secrets["http.token"]+"}\njobs: []\n")
 		for _, args := range [][]string{{"check", "--offline"}, {"check", "-o", "json"}, {"run"}, {"config", "print"}} {
 			said(exitConfig, nil, append(args, "-c", "bad.yaml")...)

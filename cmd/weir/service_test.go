@@ -114,7 +114,7 @@ func TestOtherService(t *testing.T) {
 		go func() {
 			defer cases.Done()
 			file := filepath.Join(t.TempDir(), "weir.yaml")
-			text := fmt.Sprintf("kafka: {brokers: [%s], group: other-service%s}\nclickhouse: {url: %q, database: %s}\nhttp: {listen: 127.0.0.1:0}\n"+
+			text := fmt.Sprintf("kafka: {brokers: [%s], group: other-service%s}\nclickhouse: {urls: %q, database: %s}\nhttp: {listen: 127.0.0.1:0}\n"+
 				"jobs: [{name: clicks, topic: clicks, time: {field: ts}, window: 1m, by: [page], measures: [{name: users, kind: hll, field: user_id}]}]\n", c.brokers, c.more, c.url, database)
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Error(err)

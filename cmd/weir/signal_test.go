@@ -53,7 +53,7 @@ func newStage(t *testing.T) *stage {
 	t.Cleanup(s.client.Close)
 	text := fmt.Sprintf(`
 kafka: {brokers: [%s], session: 6s}
-clickhouse: {url: "%s", database: %s}
+clickhouse: {urls: "%s", database: %s}
 http: {listen: 127.0.0.1:0}
 flush: {interval: 100ms, stop_timeout: 2m}
 jobs:

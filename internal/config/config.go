@@ -10,16 +10,15 @@ package config
 //	default its value if none is given, in the form a user would write
 //	doc       one or two sentences for the reference; the first is the flag's help
 //	min, max  inclusive bounds of a number, duration or size; max entries of a list
-//	bounds    both in words, where they are not the same for all kinds
 //	enum      the accepted words
 //	format    the shape of a text, see values.go
 //	required  the key has to be given
-//	older     an earlier name of the key, which is still read
 //	when      "kind=bloom": the key belongs to entries whose kind is bloom;
 //	          "kind!=geo": to all others, the key kind being in front of it
 //	like      its form is described under the key of this name
 //	short     a bare text (or list of texts) in the list stands for an entry with only this key
-//	secret    refused in YAML and on the command line
+//	unless    "preset": a required key that this one may give
+//	secret    "token_file": the key that names a file with it; refused in YAML and on the command line
 type Config struct {
 	Kafka      Kafka      `yaml:"kafka" doc:"Where the events come from."`
 	ClickHouse ClickHouse `yaml:"clickhouse" doc:"Where the results go."`
@@ -68,7 +67,7 @@ type KafkaTLS struct {
 
 // SASL is the user, and how weir authenticates as it.
 type SASL struct {
-	Mechanism    string `yaml:"mechanism" enum:",plain,scram-sha-256,scram-sha-512,oauthbearer,aws-msk-iam" doc:"How to authenticate; without it weir does not. Use plain, oauthbearer and aws-msk-iam only with TLS."`
+	Mechanism    string `yaml:"mechanism" enum:"plain,scram-sha-256,scram-sha-512,oauthbearer,aws-msk-iam" doc:"How to authenticate; without it weir does not. Use plain, oauthbearer and aws-msk-iam only with TLS."`
 	User         string `yaml:"user" doc:"User name, for plain and scram."`
 	PasswordFile string `yaml:"password_file" doc:"File whose content is the password; a trailing line break is ignored."`
 	Password     Secret `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
@@ -85,7 +84,7 @@ type SASL struct {
 
 // ClickHouse describes the connection to the sink.
 type ClickHouse struct {
-	URLs           []string `yaml:"urls" older:"url" default:"http://127.0.0.1:8123" max:"20" format:"url" doc:"HTTP interface of the server; http or https. Several if the database has replicas: weir asks one, and the next if that one fails. See docs/clickhouse.md."`
+	URLs           []string `yaml:"urls" default:"http://127.0.0.1:8123" max:"20" format:"url" doc:"HTTP interface of the server; http or https. Several if the database has replicas: weir asks one, and the next if that one fails. See docs/clickhouse.md."`
 	Shards         []Shard  `yaml:"shards" max:"100" short:"urls" doc:"Instead of urls, where the database is spread over shards: for each shard the urls of its replicas, such as [[http://a1:8123, http://a2:8123], [http://b1:8123, http://b2:8123]]. Their number and order stay as they are when the database is made. See docs/clickhouse.md."`
 	Database       string   `yaml:"database" default:"weir" format:"database" doc:"Database for all tables. weir migrate creates it."`
 	User           string   `yaml:"user" default:"default" doc:"User name."`

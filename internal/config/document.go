@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -29,6 +29,10 @@ type reader struct {
 	problems problems
 }
 
+func newReader() *reader {
+	return &reader{places: map[string]Origin{}, sources: map[*yaml.Node]string{}}
+}
+
 func (r *reader) at(n *yaml.Node) Origin {
 	name := r.file
 	if source := r.sources[n]; source != "" {
@@ -41,9 +45,8 @@ func (r *reader) complain(n *yaml.Node, path, format string, args ...any) {
 	r.problems.add(r.at(n), path, format, args...)
 }
 
-// document reads one file. Lists of sections start at the index that offset
-// gives for their path, so that several files can share one list.
-func (r *reader) document(file string, order int, data []byte, offset map[string]int) map[string]any {
+// document reads one file, whose jobs begin at an index.
+func (r *reader) document(file string, order int, data []byte, firstJob int) map[string]any {
 	r.file, r.order = file, order
 	start := &yaml.Node{Line: 1, Column: 1}
 	r.places[""] = r.at(start)
@@ -52,132 +55,47 @@ func (r *reader) document(file string, order int, data []byte, offset map[string
 		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	var root yaml.Node
-	if err := decoder.Decode(&root); err != nil {
-		if errors.Is(err, io.EOF) { // an empty file is an empty configuration
-			return nil
-		}
-		r.syntax(data, err)
+	var root, next yaml.Node
+	err := decoder.Decode(&root)
+	if errors.Is(err, io.EOF) { // an empty file is an empty configuration
 		return nil
 	}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) { // an error is one in what follows
-		r.complain(endOf(data, root.Content[0]), "", "holds several documents; keep one (a line --- or ... ends it)")
-	}
-	return r.section(table(), root.Content[0], "", offset)
-}
-
-var documentEnd = regexp.MustCompile(`(?m)^(---|\.\.\.)(\s|$)`)
-
-// endOf returns the place of the line that ends the document with a content, and line 1 if there is none.
-func endOf(data []byte, content *yaml.Node) *yaml.Node {
-	for _, at := range documentEnd.FindAllIndex(data, -1) {
-		line, column := placeOf(data, at[0])
-		// A line before the content begins the document. Empty content is where the document ends.
-		if line > content.Line || line == content.Line && content.Column == column {
-			return &yaml.Node{Line: line, Column: column}
+	if err == nil {
+		if err = decoder.Decode(&next); err == nil {
+			r.complain(next.Content[0], "", "a second document begins here; keep one (a line --- or ... ends it)")
+			return nil
 		}
 	}
-	return &yaml.Node{Line: 1, Column: 1}
+	if !errors.Is(err, io.EOF) {
+		r.syntax(err)
+		return nil
+	}
+	return r.section(table(), root.Content[0], "", firstJob)
 }
 
-var (
-	yamlLine   = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-	indexed    = regexp.MustCompile(`[A-Za-z_](?:[\w.:-]*\w)?(?:\[(?:[0-9]+|json|\*|)\][\w.]*)+`)
-	yamlAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
-)
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// syntax reports the YAML parser's error with the best place it can find: the
-// parser names at most a line, which is one too few if the mistake is in the
-// grammar, and none for bytes that it cannot read.
-func (r *reader) syntax(data []byte, err error) {
-	message := err.Error()
-	line, column := 1, 0
-	if m := yamlLine.FindStringSubmatch(message); m != nil {
-		message = message[len(m[0]):]
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			line = n
-			if strings.HasPrefix(message, "did not find expected") {
-				line++
-			}
-		}
+// syntax reports the YAML parser's error at the line that it names.
+func (r *reader) syntax(err error) {
+	m := yamlLine.FindStringSubmatch(err.Error() + " ")
+	line := 1
+	if len(m) > 1 && m[1] != "" {
+		line, _ = strconv.Atoi(m[1]) // digits
 	}
-	lines := bytes.Split(data, []byte("\n"))
-	line = min(max(line, 1), len(lines))
-	remedy := ""
-	if strings.Contains(message, "tab character") || strings.Contains(message, "character that cannot start any token") {
-		// The parser may name the line before.
-		for i := line; i <= min(line+1, len(lines)); i++ {
-			text := lines[i-1]
-			if tab := bytes.IndexByte(text, '\t'); tab >= 0 && len(bytes.TrimLeft(text[:tab], " ")) == 0 {
-				line, column = i, tab+1
-				break
-			}
-		}
+	message := yamlLine.ReplaceAllString(err.Error(), "")
+	remedy := "look in this line and the next for a quote or bracket left open, a colon without a space, a tab or another indent"
+	if strings.Contains(message, "UTF-8") || strings.HasPrefix(message, "control characters") {
+		remedy = "save the file as UTF-8, without control characters"
 	}
-	switch {
-	case strings.HasPrefix(message, "control characters"):
-		at := bytes.IndexFunc(data, isControl)
-		line, column = placeOf(data, at)
-		if c, _ := utf8.DecodeRune(data[max(at, 0):]); c == 0 {
-			remedy = "; this is a zero byte, as UTF-16 has: save the file as UTF-8"
-		} else {
-			remedy = "; remove it, or write it as " + strconv.Quote(string(c))
-		}
-	case strings.HasPrefix(message, "did not find expected"):
-		remedy = "; look for a bracket or quote left open, or for another indent than above"
-		if at := indexed.Find(lines[line-1]); at != nil {
-			remedy = fmt.Sprintf("; inside [ ] and { }, a path with brackets needs quotes: %q", at)
-		}
-	case strings.Contains(message, "mapping values are not allowed"):
-		remedy = "; a key needs a colon and a space behind it, a text with both in it quotes, and keys of one section the same indent"
-	case strings.Contains(message, "could not find expected ':'"):
-		remedy = "; a key needs a colon and a space behind it"
-	case strings.Contains(message, "unexpected end of stream"):
-		remedy = "; a quote is left open"
-	case bytes.Contains(lines[line-1], []byte("\t")):
-		remedy = "; indent with spaces, not with tabs"
-	case strings.Contains(message, "character that cannot start any token"):
-		remedy = "; put the text in quotes"
-	case yamlAnchor.MatchString(message):
-		line, column = placeOf(data, bytes.Index(data, []byte("*"+yamlAnchor.FindStringSubmatch(message)[1])))
-		remedy = "; define it above with & or put the text in quotes"
-	case !utf8.Valid(data):
-		line, column = placeOf(data, firstInvalid(data))
-		remedy = "; save the file as UTF-8"
-	}
-	if column == 0 { // where the line's text begins
-		text := lines[line-1]
-		column = 1 + len(text) - len(bytes.TrimLeft(text, " \t"))
-	}
-	r.complain(&yaml.Node{Line: line, Column: column}, "", "not YAML: %s%s", message, remedy)
+	r.complain(&yaml.Node{Line: line, Column: 1}, "", "not YAML: %s; %s", message, remedy)
 }
 
-// isControl reports whether a character can stand in YAML only as an escape.
-func isControl(c rune) bool {
-	return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c >= 0x7f && c < 0xa0 && c != 0x85 || c == 0xfffe || c == 0xffff
-}
+// inList says that a section is an entry of a list: missing keys get their default here, and
+// viper fills in the others.
+const inList = -1
 
-// placeOf turns an offset into line and column, both from 1.
-func placeOf(data []byte, offset int) (line, column int) {
-	before := data[:max(offset, 0)]
-	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
-}
-
-// firstInvalid returns the offset of the first byte that is not UTF-8.
-func firstInvalid(data []byte) int {
-	for i := 0; i < len(data); {
-		c, size := utf8.DecodeRune(data[i:])
-		if c == utf8.RuneError && size == 1 {
-			return i
-		}
-		i += size
-	}
-	return -1
-}
-
-// section reads a mapping. Missing keys get their default only inside lists,
-// where offset is nil; viper fills in the others.
-func (r *reader) section(k *key, n *yaml.Node, path string, offset map[string]int) map[string]any {
+// section reads a mapping.
+func (r *reader) section(k *key, n *yaml.Node, path string, firstJob int) map[string]any {
 	n = follow(n)
 	if isNull(n) {
 		n = &yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Column: n.Column}
@@ -190,35 +108,26 @@ func (r *reader) section(k *key, n *yaml.Node, path string, offset map[string]in
 	given := map[string]*yaml.Node{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, value := n.Content[i], n.Content[i+1]
-		child := k.child(name.Value)
-		of := name.Value // the key, under its present name
-		if child != nil {
-			of = child.name
-		}
-		below := join(path, of)
-		if name.Kind != yaml.ScalarNode || name.Tag == "!!merge" {
+		below, child, first := join(path, name.Value), k.child(name.Value), given[name.Value]
+		switch {
+		case name.Kind != yaml.ScalarNode || name.Tag == "!!merge":
 			r.complain(name, path, "merge keys and keys that are not text have no meaning here; write every key out")
 			continue
-		}
-		if first := given[of]; first != nil {
-			spelt := ""
-			if first.Value != name.Value {
-				spelt = fmt.Sprintf(" (%s is the older name of %s)", child.older, child.name)
-			}
-			r.complain(name, below, "given twice, first in line %d%s; keep one", first.Line, spelt)
+		case first != nil:
+			r.complain(name, below, "given twice, first in line %d; keep one", first.Line)
 			continue
 		}
-		given[of] = name
+		given[name.Value] = name
 		if child == nil {
-			r.complain(name, below, "unknown key%s", k.whichKey(name.Value))
+			r.complain(name, below, "unknown key; %s", k.whichKey(name.Value))
 			continue
 		}
 		r.places[below] = r.at(value)
-		if got, ok := r.value(child, value, below, offset); ok {
+		if got, ok := r.value(child, value, below, firstJob); ok {
 			values[child.name] = got
 		}
 	}
-	if offset == nil {
+	if firstJob == inList {
 		r.complete(k, n, path, values, given)
 	}
 	return values
@@ -228,25 +137,22 @@ func (r *reader) section(k *key, n *yaml.Node, path string, offset map[string]in
 // keys that belong to another kind of entry.
 func (r *reader) complete(k *key, n *yaml.Node, path string, values map[string]any, given map[string]*yaml.Node) {
 	for _, c := range k.keys {
-		_, ok := values[c.name]
-		name := given[c.name]
-		chosen := ""
+		name, chosen, of := given[c.name], "", ""
 		if c.when.sibling != "" {
 			chosen, _ = values[c.when.sibling].(string)
 			if chosen == "" { // the sibling itself is missing or wrong, and was reported
 				continue
 			}
+			of = c.when.sibling + " " + chosen + " "
 		}
-		switch {
-		case name != nil && !c.when.holds(chosen):
+		switch holds := c.when.holds(chosen); {
+		case name != nil && !holds:
 			r.complain(name, join(path, c.name), "belongs to %s %s; %s has none", c.when.sibling, either(c.when.values), chosen)
-		case name != nil || ok || !c.when.holds(chosen):
-		case c.required && c.when.sibling != "":
-			r.complain(n, path, "%s %s needs %s (%s)", c.when.sibling, chosen, c.name, firstSentence(c.doc))
+		case name != nil || !holds:
 		case c.required:
-			r.complain(n, path, "needs %s (%s)", c.name, firstSentence(c.doc))
+			r.complain(n, path, "%sneeds %s (%s)", of, c.name, firstSentence(c.doc))
 		case c.kind == section && !c.optional:
-			values[c.name] = r.section(c, &yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Column: n.Column}, join(path, c.name), nil)
+			values[c.name] = r.section(c, &yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Column: n.Column}, join(path, c.name), inList)
 		case c.def != "":
 			values[c.name] = c.defaultValue()
 		}
@@ -254,7 +160,7 @@ func (r *reader) complete(k *key, n *yaml.Node, path string, values map[string]a
 }
 
 // value reads the value of a key.
-func (r *reader) value(k *key, n *yaml.Node, path string, offset map[string]int) (any, bool) {
+func (r *reader) value(k *key, n *yaml.Node, path string, firstJob int) (any, bool) {
 	n = follow(n)
 	switch k.kind {
 	case section:
@@ -262,29 +168,10 @@ func (r *reader) value(k *key, n *yaml.Node, path string, offset map[string]int)
 			r.complain(n, path, "empty; give it keys or leave it out")
 			return nil, false
 		}
-		got := r.section(k, n, path, offset)
+		got := r.section(k, n, path, firstJob)
 		return got, got != nil
 	case sections:
-		if isNull(n) {
-			return nil, false
-		}
-		if n.Kind != yaml.SequenceNode {
-			r.complain(n, path, "expected a list, found %s; begin each entry with a dash", describe(n))
-			return nil, false
-		}
-		if k.like != "" && k.name != "where" && len(n.Content) == 0 {
-			r.complain(n, path, "an empty list; give it conditions or leave the key out")
-			return nil, false
-		}
-		var list []any
-		for i, item := range r.atMost(k, n, path) {
-			below := fmt.Sprintf("%s[%d]", path, i+offset[path])
-			r.places[below] = r.at(item)
-			if got := r.entry(k, item, below); got != nil {
-				list = append(list, got)
-			}
-		}
-		return list, true
+		return r.sections(k, n, path, max(firstJob, 0))
 	case texts:
 		return r.texts(k, n, path)
 	}
@@ -295,13 +182,36 @@ func (r *reader) value(k *key, n *yaml.Node, path string, offset map[string]int)
 	return r.scalar(k, n, path)
 }
 
+// sections reads a list of sections, whose first has an index.
+func (r *reader) sections(k *key, n *yaml.Node, path string, first int) (any, bool) {
+	switch {
+	case isNull(n):
+		return nil, false
+	case n.Kind != yaml.SequenceNode:
+		r.complain(n, path, "expected a list, found %s; begin each entry with a dash", describe(n))
+		return nil, false
+	case k.like != "" && k.name != k.like && len(n.Content) == 0:
+		r.complain(n, path, "an empty list; give it conditions or leave the key out")
+		return nil, false
+	}
+	if k.path != "jobs" {
+		first = 0
+	}
+	var list []any
+	for i, item := range r.atMost(k, n, path) {
+		below := fmt.Sprintf("%s[%d]", path, i+first)
+		r.places[below] = r.at(item)
+		if got := r.entry(k, item, below); got != nil {
+			list = append(list, got)
+		}
+	}
+	return list, true
+}
+
 // atMost returns the elements of a list, up to the bound of its key. Every list
 // has a bound, so that aliases cannot expand a small file without limit.
 func (r *reader) atMost(k *key, n *yaml.Node, path string) []*yaml.Node {
-	most, err := strconv.Atoi(k.max)
-	if err != nil {
-		panic("config: list without a bound: " + k.path)
-	}
+	most, _ := strconv.Atoi(k.max) // keysOf has seen it
 	if len(n.Content) > most {
 		r.complain(n, path, "%d entries; at most %d", len(n.Content), most)
 		return n.Content[:most]
@@ -313,20 +223,17 @@ func (r *reader) atMost(k *key, n *yaml.Node, path string) []*yaml.Node {
 // texts, alone.
 func (r *reader) entry(k *key, n *yaml.Node, path string) map[string]any {
 	n = follow(n)
-	if k.short != "" && (n.Kind == yaml.ScalarNode && !isNull(n) || n.Kind == yaml.SequenceNode && k.child(k.short).kind == texts) {
-		pair := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line, Column: n.Column, Content: []*yaml.Node{
-			{Kind: yaml.ScalarNode, Tag: "!!str", Value: k.short, Line: n.Line, Column: n.Column}, n,
-		}}
-		return r.section(k, pair, path, nil)
-	}
-	if isNull(n) {
+	switch short := k.child(k.shortForm); {
+	case isNull(n):
 		r.complain(n, path, "empty; fill the entry or remove its dash")
 		return nil
+	case short != nil && (n.Kind == yaml.ScalarNode || n.Kind == yaml.SequenceNode && short.kind == texts):
+		name := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: k.shortForm, Line: n.Line, Column: n.Column}
+		n = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line, Column: n.Column, Content: []*yaml.Node{name, n}}
+	case k.child("preset") != nil:
+		n = r.expand(n)
 	}
-	if k.child("preset") != nil {
-		n = r.expand(k, n)
-	}
-	return r.section(k, n, path, nil)
+	return r.section(k, n, path, inList)
 }
 
 // texts reads a list of texts; one text alone is a list of one.
@@ -344,7 +251,11 @@ func (r *reader) texts(k *key, n *yaml.Node, path string) (any, bool) {
 		}
 		item = follow(item)
 		r.places[below] = r.at(item)
-		got, good := r.scalar(k, item, below)
+		got, good := r.scalar(k.element(), item, below)
+		if good && slices.Contains(list, got) {
+			r.complain(item, below, "%q is listed twice; keep one", got)
+			good = false
+		}
 		ok = ok && good
 		list = append(list, got)
 	}
@@ -356,87 +267,68 @@ func (r *reader) texts(k *key, n *yaml.Node, path string) (any, bool) {
 }
 
 // scalar reads one text, number, boolean, duration or size.
-func (r *reader) scalar(k *key, n *yaml.Node, path string) (string, bool) {
-	element := *k
-	if k.kind == texts {
-		element.kind = text
-	}
-	switch {
+func (r *reader) scalar(k *key, n *yaml.Node, path string) (got string, ok bool) {
+	var err error
+	switch value := n.Value; {
 	case n.Kind != yaml.ScalarNode:
-		r.complain(n, path, "expected %s, found %s", element.kind, describe(n))
-		return "", false
+		err = fmt.Errorf("expected %s, found %s", k.kind, describe(n))
 	case isNull(n):
-		r.complain(n, path, "empty; give it %s or leave the key out", example(k))
-		return "", false
+		err = fmt.Errorf("empty; give it %s or leave the key out", example(k))
 	case k.format == "operand":
-		got, err := operandText(n.Tag, n.Value, n.Style == 0, func() (i int64, ok bool) { ok = n.Decode(&i) == nil; return i, ok })
-		if err != nil {
-			r.complain(n, path, "%s", err)
-		}
-		return got, err == nil
+		got, err = operandText(n)
 	case k.format == "flag":
-		got := strings.ToLower(n.Value)
-		if n.Tag != "!!bool" {
-			r.complain(n, path, "expected true or false, found %s", describe(n))
+		if got = strings.ToLower(value); n.Tag != "!!bool" {
+			err = fmt.Errorf("expected true or false, found %s", describe(n))
 		}
-		return got, n.Tag == "!!bool"
-	case element.kind == text && n.Tag != "!!str" && k.format != "any":
-		r.complain(n, path, "expected text, found %s; put it in quotes: %q", describe(n), n.Value)
-		return "", false
-	case element.kind == text && k.format == "any":
-		small := strings.ToLower(n.Value)
-		if n.Tag == "!!bool" && n.Value != small {
-			r.complain(n, path, "%s is %s in YAML; write that, or put the text in quotes: %q", n.Value, small, n.Value)
-			return "", false
+	case k.format == "any":
+		if got = value; n.Tag == "!!bool" && value != strings.ToLower(value) {
+			err = fmt.Errorf("%s is %s in YAML; write that, or put the text in quotes: %q", value, strings.ToLower(value), value)
 		}
-		return n.Value, true
-	}
-	value := n.Value
-	if element.kind == integer && n.Tag == "!!int" && octal.MatchString(value) {
-		r.complain(n, path, "%s has a zero in front, which is octal in some YAML and decimal in other; leave the zero out", value)
-		return "", false
-	}
-	if element.kind == integer && n.Tag == "!!int" { // 262_144, 0x40000
+	case k.kind == text && n.Tag != "!!str":
+		err = fmt.Errorf("expected text, found %s; put it in quotes: %q", describe(n), value)
+	case k.kind == integer && n.Tag == "!!int" && octal.MatchString(value):
+		err = fmt.Errorf("%s has a zero in front, which is octal in some YAML and decimal in other; leave the zero out", value)
+	default:
 		var number int64
-		if n.Decode(&number) == nil {
+		if k.kind == integer && n.Tag == "!!int" && n.Decode(&number) == nil { // 262_144, 0x40000
 			value = strconv.FormatInt(number, 10)
 		}
+		if got, err = k.check(value); err == nil && n.Tag == "!!str" && slices.Contains([]kind{integer, fraction, boolean}, k.kind) {
+			err = fmt.Errorf("expected %s, found text; remove the quotes", k.kind)
+		}
 	}
-	got, err := element.check(value)
 	if err != nil {
 		r.complain(n, path, "%s", err)
-		return "", false
 	}
-	if n.Tag == "!!str" && (k.kind == integer || k.kind == fraction || k.kind == boolean) {
-		r.complain(n, path, "expected %s, found text; remove the quotes", k.kind)
-		return "", false
-	}
-	return got, true
+	return got, err == nil
 }
 
-// whichKey returns the tail of the message about an unknown key.
-func (k *key) whichKey(name string) string {
-	switch {
-	case k.child("at_least") != nil:
-		if right := otherTests[name]; right != "" && k.child(right) != nil {
-			return "; write " + right
-		} else if right != "" || name == "any" || name == "all" || name == "not" {
-			return "; conditions nest two deep: any of all, or all of any, can say the same"
-		}
-	case k.child("scale") != nil:
-		if right := otherMeasureKeys[name]; right != "" {
-			return "; write " + right
-		} else if instead := insteadOf[name]; instead != "" {
-			return "; " + instead
-		}
+// synonyms are words of other systems that no spelling leads to.
+var synonyms = map[string]string{
+	"count_distinct": "hll", "uniq": "hll", "percentile": "quantile", "median": "quantile", "mean": "avg", "type": "kind",
+	"==": "is", "!=": "is_not", "<": "below", "<=": "at_most", ">": "above", ">=": "at_least",
+}
+
+// nearest returns the one of some words that another was most likely meant to be, or "".
+func nearest(word string, words []string) string {
+	if right := synonyms[word]; slices.Contains(words, right) {
+		return right
 	}
-	if near := spelling.Nearest(name, names(k.keys)); near != "" {
-		return fmt.Sprintf("; did you mean %s?", near)
+	return spelling.Nearest(word, words)
+}
+
+// whichKey returns the remedy of an unknown key.
+func (k *key) whichKey(name string) string {
+	if near := nearest(name, names(k.keys)); near != "" {
+		return fmt.Sprintf("did you mean %s?", near)
+	}
+	if k.like == "where" && table().child("jobs").child("where").child(name) != nil {
+		return "conditions nest two deep: any of all, or all of any, can say the same"
 	}
 	if elsewhere := table().find(name); elsewhere != "" {
-		return fmt.Sprintf("; it belongs to %s", elsewhere)
+		return fmt.Sprintf("it belongs to %s", elsewhere)
 	}
-	return "; known here: " + strings.Join(names(k.keys), ", ")
+	return "known here: " + strings.Join(names(k.keys), ", ")
 }
 
 // find returns the path of the section that has a key of this name.
@@ -457,8 +349,7 @@ func (k *key) secretRemedy() string {
 	return fmt.Sprintf("write it to a file and name that in %s, or set %s", file, k.env())
 }
 
-func names(keys []*key) []string {
-	var all []string
+func names(keys []*key) (all []string) {
 	for _, k := range keys {
 		if k.secret == "" {
 			all = append(all, k.name)
@@ -467,12 +358,7 @@ func names(keys []*key) []string {
 	return all
 }
 
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
+func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
 func follow(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
@@ -490,16 +376,10 @@ func describe(n *yaml.Node) string {
 		return "a section"
 	case n.Kind == yaml.SequenceNode:
 		return "a list"
-	case n.Tag == "!!null":
-		return "nothing"
-	case n.Tag == "!!int", n.Tag == "!!float":
-		return "the number " + n.Value
-	case n.Tag == "!!bool":
-		return n.Value
-	case n.Tag == "!!timestamp":
-		return "the date " + n.Value
+	case n.Tag == "!!str":
+		return fmt.Sprintf("the text %q", n.Value)
 	}
-	return fmt.Sprintf("the text %q", n.Value)
+	return n.Value
 }
 
 // firstSentence of a doc tag, without its full stop.

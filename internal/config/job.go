@@ -63,7 +63,7 @@ type Column struct {
 	Field   []string `yaml:"field" max:"8" format:"path" doc:"Path of the value, or several: the first that is there and not null. Then the column needs a name."`
 	Apply   []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the text, in this order: see [functions](#functions). A column of a function's results needs a name."`
 	Geohash *Geohash `yaml:"geohash" doc:"Group by the geohash cell of a position instead of by a field."`
-	Default *string  `yaml:"default" doc:"Value for events in which the field, or both lon and lat of a geohash, are missing or null. Without it such an event is malformed."`
+	Default *string  `yaml:"default" format:"any" doc:"Value for events in which the field, or both lon and lat of a geohash, are missing or null. Without it such an event is malformed."`
 }
 
 // Geohash names a position and the size of its cells.

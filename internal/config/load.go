@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -38,17 +39,16 @@ type Options struct {
 // the user has to change; any other error means that a file could not be
 // read. The origins are valid, as far as known, in either case.
 func Load(o Options) (*Config, *Origins, error) {
-	r := &reader{places: map[string]Origin{}}
+	r := newReader()
 	origins := &Origins{places: r.places}
 
 	fromFiles, err := o.documents(r)
 	if err != nil {
 		return nil, origins, err
 	}
-	fromEnv, secrets := envTexts(o.Env, origins, &r.problems)
-	flags := flagTexts(o.Flags, r.places, &r.problems)
+	given, secrets := outside(o, origins, &r.problems)
 
-	cfg, err := merge(fromFiles, fromEnv, flags)
+	cfg, err := merge(fromFiles, given)
 	if err != nil {
 		if len(r.problems) > 0 {
 			return nil, origins, r.problems.err()
@@ -70,17 +70,13 @@ func Load(o Options) (*Config, *Origins, error) {
 func (o Options) documents(r *reader) (map[string]any, error) {
 	values := map[string]any{}
 	var jobs []any
-	offset := map[string]int{}
 	order := 0
 	add := func(name string, data []byte) {
-		got := r.document(name, order, data, offset)
+		got := r.document(name, order, data, len(jobs))
 		order++
 		list, _ := got["jobs"].([]any)
 		jobs = append(jobs, list...)
-		offset["jobs"] = len(jobs)
-		for key, value := range got { // only one document has other keys
-			values[key] = value
-		}
+		maps.Copy(values, got) // only one document has other keys
 	}
 	for _, name := range o.Presets {
 		data, err := Preset(name)
@@ -103,10 +99,10 @@ func (o Options) documents(r *reader) (map[string]any, error) {
 	return values, nil
 }
 
-// merge lets viper decide which source wins. The environment is a layer above
-// the file, not viper's own lookup, which reads only the process's environment
-// and only the keys that it was given.
-func merge(fromFiles, fromEnv map[string]any, flags map[string]*pflag.Flag) (*Config, error) {
+// merge lets viper decide which source wins. What the environment and the flags give is a layer above
+// the file, not viper's own lookup, which reads only the process's environment and only the keys that
+// it was given.
+func merge(fromFiles, given map[string]any) (*Config, error) {
 	v := viper.New()
 	for _, k := range table().leaves() {
 		if k.secret == "" {
@@ -116,53 +112,16 @@ func merge(fromFiles, fromEnv map[string]any, flags map[string]*pflag.Flag) (*Co
 	if err := v.MergeConfigMap(fromFiles); err != nil {
 		return nil, err
 	}
-	above := map[string]any{}
-	for path, value := range fromEnv {
-		nest(above, strings.Split(path, "."), value)
-	}
-	if err := v.MergeConfigMap(above); err != nil {
-		return nil, err
-	}
-	for path, flag := range flags {
-		if err := v.BindPFlag(path, flag); err != nil {
-			return nil, err
-		}
+	for path, value := range given {
+		v.Set(path, value)
 	}
 	cfg := new(Config)
 	err := v.UnmarshalExact(cfg, func(d *mapstructure.DecoderConfig) {
 		d.TagName = "yaml"
 		d.Squash = true
-		d.DecodeHook = mapstructure.ComposeDecodeHookFunc(
-			commaList,
-			mapstructure.TextUnmarshallerHookFunc(),
-		)
+		d.DecodeHook = mapstructure.TextUnmarshallerHookFunc()
 	})
 	return cfg, err
-}
-
-// nest puts value into nested maps, making them as needed.
-func nest(into map[string]any, path []string, value any) {
-	for ; len(path) > 1; path = path[1:] {
-		next, ok := into[path[0]].(map[string]any)
-		if !ok {
-			next = map[string]any{}
-			into[path[0]] = next
-		}
-		into = next
-	}
-	into[path[0]] = value
-}
-
-// commaList splits the text of a list flag.
-func commaList(from, to reflect.Type, value any) (any, error) {
-	if from.Kind() != reflect.String || to != reflect.TypeFor[[]string]() {
-		return value, nil
-	}
-	var list []string
-	for part := range strings.SplitSeq(value.(string), ",") {
-		list = append(list, strings.TrimSpace(part))
-	}
-	return list, nil
 }
 
 // complete fills in the values that are derived from others.
@@ -201,37 +160,38 @@ func (c *Config) complete(origins *Origins) {
 
 // secrets fills the Secret fields from the environment and from files.
 func (v *validator) secrets(fromEnv map[string]Secret, read bool) {
-	take := func(into *Secret, path, filePath, file string) {
-		if *into = fromEnv[path]; into.IsSet() || file == "" || !read {
+	take := func(into *Secret, path, file string) {
+		if into.IsSet() || file == "" || !read {
 			return
 		}
 		const most = 64 << 10
 		data, err := bounded.ReadFile(file, most)
 		data = bytes.TrimSuffix(bytes.TrimSuffix(data, []byte("\n")), []byte("\r"))
-		switch {
-		case err != nil:
-			v.complain(filePath, "cannot read %s: %v; name a file that weir's user can read", file, err)
-		case len(data) == 0:
-			v.complain(filePath, "%s is empty; put the secret into it", file)
-		default:
+		if v.must(err == nil, path, "cannot read %s: %v; name a file that weir's user can read", file, err) &&
+			v.must(len(data) > 0, path, "%s is empty; put the secret into it", file) {
 			*into = NewSecret(string(data))
 		}
 	}
-	c := v.cfg
-	take(&c.Kafka.SASL.Password, "kafka.sasl.password", "kafka.sasl.password_file", c.Kafka.SASL.PasswordFile)
-	take(&c.Kafka.SASL.ClientSecret, "kafka.sasl.client_secret", "kafka.sasl.client_secret_file", c.Kafka.SASL.ClientSecretFile)
-	take(&c.ClickHouse.Password, "clickhouse.password", "clickhouse.password_file", c.ClickHouse.PasswordFile)
-	take(&c.Registry.Password, "registry.password", "registry.password_file", c.Registry.PasswordFile)
-	take(&c.HTTP.Token, "http.token", "http.token_file", c.HTTP.TokenFile)
-	take(&c.RESP.Password, "resp.password", "resp.password_file", c.RESP.PasswordFile)
-	take(&c.Rollup.LockPassword, "rollup.lock_password", "rollup.lock_password_file", c.Rollup.LockPasswordFile)
-	for i := range c.Jobs {
-		path := fmt.Sprintf("jobs[%d].hash_key_file", i)
-		j := &c.Jobs[i]
-		take(&j.HashKey, "", path, j.HashKeyFile)
-		if key := j.HashKey.Reveal(); key != "" && len(key) < 16 {
-			v.complain(path, "%s has %d bytes; a hash key needs at least 16", j.HashKeyFile, len(key))
+	var each func(k *key, of reflect.Value)
+	each = func(k *key, of reflect.Value) {
+		for _, c := range k.keys {
+			switch field := of.FieldByIndex(c.index); {
+			case c.kind == section:
+				each(c, field)
+			case c.secret != "":
+				into, file := field.Addr().Interface().(*Secret), k.child(c.secret)
+				*into = fromEnv[c.path]
+				take(into, file.path, of.FieldByIndex(file.index).String())
+			}
 		}
+	}
+	each(table(), reflect.ValueOf(v.cfg).Elem())
+	for i := range v.cfg.Jobs {
+		j := &v.cfg.Jobs[i]
+		path := j.Place + ".hash_key_file"
+		take(&j.HashKey, path, j.HashKeyFile)
+		key := j.HashKey.Reveal()
+		v.must(key == "" || len(key) >= 16, path, "%s has %d bytes; a hash key needs at least 16", j.HashKeyFile, len(key))
 	}
 }
 
@@ -239,14 +199,7 @@ func (v *validator) secrets(fromEnv map[string]Secret, read bool) {
 var presets embed.FS
 
 // Presets lists the built-in jobs.
-func Presets() []string {
-	entries, _ := presets.ReadDir("presets")
-	var names []string
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
-	}
-	return names
-}
+func Presets() []string { return baseNames(presets, "presets") }
 
 // Preset returns the YAML of a built-in job.
 func Preset(name string) ([]byte, error) {

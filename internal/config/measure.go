@@ -1,57 +1,62 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+	"weir/event"
 	"weir/window"
 )
 
-// A Measure is one value per window and group, such as a sketch. The keys that only one kind of measure
-// has are in the kind's file.
+// A Measure is one value per window and group, such as a sketch.
 type Measure struct {
-	Name  string   `yaml:"name" required:"true" format:"name" doc:"Name of the column."`
-	Kind  string   `yaml:"kind" older:"sketch" required:"true" enum:"(measures)" doc:"(measures)"`
-	Field []string `yaml:"field" required:"true" when:"kind!=geo" max:"8" format:"path" doc:"Path of the id, or of the number or value that is kept; or several: the first that is there and not null."`
-	Apply []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the id (with geo, to the member), in this order: see [functions](#functions)."`
-	Where []Where  `yaml:"where" max:"16" like:"where" doc:"Count only events that meet every condition. Others count in hits and in the other measures, just not here, and need not have the field."`
-	BloomKeys
-	ErrorKeys
-	GeoKeys
-	SumKeys
-	TopKKeys
-	Default  *string `yaml:"default" when:"kind!=geo" format:"any" doc:"Value for events in which the field is missing or null, as zeros are that a producer leaves out; functions are not applied to it. Instead of optional."`
-	Optional bool    `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo that also holds for an event that has no member, or neither lon nor lat; an event with only one of the two is malformed."`
-}
-
-// ErrorKeys are the keys of the kinds whose error can be chosen.
-type ErrorKeys struct {
-	Error float64 `yaml:"error" default:"0.01" when:"kind=bloom,quantile" min:"0.000001" max:"0.5" bounds:"0.000001 to 0.5 with bloom, 0.001 to 0.3 with quantile" doc:"With bloom, the share of unseen ids that are taken for seen ones. With quantile, how far a quantile may be from the true one, as a share of it: 0.001 to 0.3."`
+	Name     string   `yaml:"name" required:"true" format:"name" doc:"Name of the column."`
+	Kind     string   `yaml:"kind" required:"true" enum:"(measures)" doc:"(measures)"`
+	Field    []string `yaml:"field" required:"true" when:"kind!=geo" max:"8" format:"path" doc:"Path of the id, or of the number or value that is kept; or several: the first that is there and not null."`
+	Apply    []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the id (with geo, to the member), in this order: see [functions](#functions)."`
+	Where    []Where  `yaml:"where" max:"16" like:"where" doc:"Count only events that meet every condition. Others count in hits and in the other measures, just not here, and need not have the field."`
+	Capacity int      `yaml:"capacity" required:"true" when:"kind=bloom" min:"1" max:"100000000" doc:"Distinct ids per window and group for which the error holds."`
+	Error    float64  `yaml:"error" default:"0.01" when:"kind=bloom,quantile" min:"0.000001" max:"0.5" doc:"With bloom, the share of unseen ids that are taken for seen ones. With quantile, how far a quantile may be from the true one, as a share of it: 0.001 to 0.3."`
+	Member   []string `yaml:"member" required:"true" when:"kind=geo" max:"8" format:"path" doc:"Path of the id of the member at the position."`
+	Lon      []string `yaml:"lon" required:"true" when:"kind=geo" max:"8" format:"path" doc:"Path of the longitude in degrees."`
+	Lat      []string `yaml:"lat" required:"true" when:"kind=geo" max:"8" format:"path" doc:"Path of the latitude in degrees."`
+	Scale    int      `yaml:"scale" default:"0" when:"kind=sum,avg" min:"0" max:"9" doc:"Digits after the point that a number may have; the sum is exact. An event whose number has more digits is malformed, and so is one of more than 18 digits, those after the point included."`
+	K        int      `yaml:"k" default:"10" when:"kind=topk" min:"1" max:"1000" doc:"How many values are shown. weir keeps four times as many per window and group, at least 64, and of the chunk that it reads all of them."`
+	Default  *string  `yaml:"default" when:"kind!=geo" format:"any" doc:"Value for events in which the field is missing or null, as zeros are that a producer leaves out; functions are not applied to it. Instead of optional."`
+	Optional bool     `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo that also holds for an event that has no member, or neither lon nor lat; an event with only one of the two is malformed."`
 }
 
 // A measureKind is a kind of measure as a configuration knows it.
 type measureKind struct {
 	window.Kind
-	number bool     // it measures a number, so functions on texts have no use
-	plain  bool     // it keeps a text, number or bool as it stands
-	about  string   // what it does, for the reference: "counts distinct ids"
-	parts  []string // the suffixes of its columns in views, if there is not one without
-
-	// Each of these may be nil.
-	spec  func(m *Measure, w *window.Measure)       // fills in what only this kind has
-	paths func(m *Measure) []keyPath                // returns the paths that it reads; nil: only that of field
-	judge func(v *validator, at string, m *Measure) // reports values that do not fit together
-}
-
-// A keyPath is a key and the paths that it names.
-type keyPath struct {
-	key   string
-	paths []string
+	reads what     // of its field
+	about string   // what it does, for the reference: "counts distinct ids"
+	parts []string // the suffixes of its columns in views, if there is not one without
 }
 
 // measureKinds has every kind, in the order of the reference.
-var measureKinds = []*measureKind{&hllMeasure, &setMeasure, &bitmapMeasure, &bloomMeasure, &minMeasure, &maxMeasure, &firstMeasure, &lastMeasure, &sumMeasure, &avgMeasure, &quantileMeasure, &topkMeasure, &geoMeasure}
+var measureKinds = []measureKind{
+	{window.HLL, anID, "counts distinct ids (0.81 % error, 12 KiB at most)", nil},
+	{window.Set, anID, "keeps ids, texts or numbers, by hashes of 32 bits: counts them within 0.02 % of a million, and tells who came back", []string{"_ids"}}, // the column of the hashes
+	{window.Bitmap, anID, "keeps the ids themselves, unsigned integers below 2^32", nil},
+	{window.Bloom, anID, "answers whether an id was seen", nil},
+	{window.Min, aNumber, "keeps the least value of a number", nil},
+	{window.Max, aNumber, "keeps the greatest value of a number", nil},
+	{window.First, aValue, "keeps the value of a field of the earliest event, a text, number or bool of at most 1 KiB", nil},
+	{window.Last, aValue, "keeps the value of a field of the latest event, a text, number or bool of at most 1 KiB", nil},
+	{window.Sum, aNumber, "adds up a number, exactly", nil},
+	{window.Avg, aNumber, "keeps the mean of a number", nil},
+	{window.Quantile, aNumber, "keeps a histogram of a number, of which every quantile is known within the error", quantileParts()},
+	{window.TopK, aValue, "keeps the most frequent values of a field, texts, numbers or bools of at most 1 KiB, with bounds of their counts", nil},
+	{window.Geo, anID, "keeps the last position of each member", nil},
+}
+
+func quantileParts() (all []string) {
+	for _, q := range window.QuantilesShown() {
+		all = append(all, q.Suffix)
+	}
+	return all
+}
 
 func measureNames() (names []string) {
 	for _, k := range measureKinds {
@@ -69,38 +74,45 @@ func measureDoc() string {
 	return either(measureNames()) + ". " + strings.Join(abouts, "; ") + "."
 }
 
-// kind returns the measure's kind; nil if there is no such kind.
-func (m *Measure) kind() *measureKind {
-	i := slices.IndexFunc(measureKinds, func(k *measureKind) bool { return k.String() == m.Kind })
-	if i < 0 {
-		return nil
-	}
-	return measureKinds[i]
+// kind returns the measure's kind. Load has checked that there is one.
+func (m *Measure) kind() measureKind {
+	return measureKinds[slices.IndexFunc(measureKinds, func(k measureKind) bool { return k.String() == m.Kind })]
 }
 
 // WindowKind returns the measure's kind in package window. Load has checked the measure.
 func (m *Measure) WindowKind() window.Kind { return m.kind().Kind }
 
-// reads returns the keys that name a path.
-func (m *Measure) reads() []keyPath {
-	if k := m.kind(); k.paths != nil {
-		return k.paths(m)
+// spec returns the measure in the form of package window. Keys of other kinds are zero.
+func (m *Measure) spec() window.Measure {
+	w := window.Measure{
+		Name: m.Name, Kind: m.WindowKind(), Path: fieldOf(slices.Concat(m.Field, m.Member), m.Apply), Where: conditions(m.Where), Optional: m.Optional,
+		Capacity: m.Capacity, Error: m.Error, Lon: fieldOf(m.Lon, nil), Lat: fieldOf(m.Lat, nil), Scale: m.Scale, K: m.K,
 	}
-	return []keyPath{{"field", m.Field}}
-}
-
-// spec returns the measure in the form of package window.
-func (m *Measure) spec(job string) (window.Measure, error) {
-	k := m.kind()
-	if k == nil {
-		return window.Measure{}, fmt.Errorf("job %s: no kind %q", job, m.Kind)
-	}
-	w := window.Measure{Name: m.Name, Kind: k.Kind, Path: fieldOf(m.Field, m.Apply), Where: conditions(m.Where), Optional: m.Optional}
 	if m.Default != nil {
 		w.Default, w.HasDefault = *m.Default, true
 	}
-	if k.spec != nil {
-		k.spec(m, &w)
+	return w
+}
+
+// measure checks what the keys of a measure say together.
+func (v *validator) measure(at string, j *Job, m *Measure) {
+	k, w := m.kind(), m.spec()
+	switch k.Kind {
+	case window.Bloom:
+		v.filter(at+".capacity", m.Capacity, m.Error, "window and group")
+	case window.Quantile:
+		v.must(m.Error >= window.LeastError && m.Error <= window.MostError, at+".error", "%v is out of range; give it %v to %v", m.Error, window.LeastError, window.MostError)
 	}
-	return w, nil
+	v.must(k.reads != aNumber || m.Apply == nil, at+".apply", "functions make texts of texts, and %s measures a number; leave apply out", m.Kind)
+	v.where(at+".where", j, m.Where)
+	if m.Default == nil {
+		return
+	}
+	if v.must(!m.Optional, at+".default", "an event without the field counts with the default, so optional has no use; keep one of the two") {
+		_, isNumber := event.Value{Kind: event.Number, Bytes: []byte(*m.Default)}.Float()
+		if v.must(k.reads != aNumber || isNumber, at+".default", "%q is no number of JSON, or beyond 1.7e308; write it like 10, -0.5 or 1e6", *m.Default) {
+			wrong := w.CheckDefault()
+			v.must(wrong == "", at+".default", "%s", wrong)
+		}
+	}
 }

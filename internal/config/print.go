@@ -3,6 +3,7 @@ package config
 import (
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
@@ -13,34 +14,27 @@ import (
 // printed text loads to the same configuration.
 func Print(w io.Writer, c *Config, o *Origins) error {
 	p := printer{origins: o}
+	return encode(w, p.section(table(), reflect.ValueOf(c).Elem(), ""))
+}
+
+// PrintRegistry writes the section of the registry as Print does, without its secrets;
+// nothing if none of its keys is set.
+func PrintRegistry(w io.Writer, c *Config, o *Origins) error {
+	p := printer{origins: o, open: true}
+	section := p.section(table().child("registry"), reflect.ValueOf(c.Registry), "registry")
+	if len(section.Content) == 0 {
+		return nil
+	}
+	return encode(w, &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "registry"}, section}})
+}
+
+func encode(w io.Writer, n *yaml.Node) error {
 	encoder := yaml.NewEncoder(w)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(p.section(table(), reflect.ValueOf(c).Elem(), "")); err != nil {
+	if err := encoder.Encode(n); err != nil {
 		return err
 	}
 	return encoder.Close()
-}
-
-// PrintSection writes one section of the configuration, without its secrets, as Print does;
-// nothing if none of its keys is set.
-func PrintSection(w io.Writer, c *Config, o *Origins, name string) error {
-	for _, k := range table().keys {
-		if k.name != name {
-			continue
-		}
-		printed := printer{origins: o, open: true}.section(k, reflect.ValueOf(c).Elem().FieldByIndex(k.index), name)
-		if printed == nil {
-			return nil
-		}
-		encoder := yaml.NewEncoder(w)
-		encoder.SetIndent(2)
-		node := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: name}, printed}}
-		if err := encoder.Encode(node); err != nil {
-			return err
-		}
-		return encoder.Close()
-	}
-	return nil
 }
 
 type printer struct {
@@ -52,79 +46,54 @@ type printer struct {
 // without default.
 func (p printer) section(k *key, v reflect.Value, path string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.MappingNode}
-	chosen := func(w when) bool {
-		if w.sibling == "" {
-			return true
-		}
-		return w.holds(v.FieldByIndex(k.child(w.sibling).index).String())
-	}
 	for _, c := range k.keys {
 		value := v.FieldByIndex(c.index)
-		if p.open && c.secret != "" || !chosen(c.when) || value.IsZero() && (c.def == "" || c.optional || c.kind == texts) {
+		other := c.when.sibling != "" && !c.when.holds(v.FieldByIndex(k.child(c.when.sibling).index).String())
+		if other || p.open && c.secret != "" || value.IsZero() && (c.def == "" || c.optional || c.kind == texts) {
 			continue
 		}
-		if printed := p.value(c, value, join(path, c.name)); printed != nil {
+		printed := p.value(c, reflect.Indirect(value), join(path, c.name))
+		if c.kind != section || c.optional || len(printed.Content) > 0 {
 			node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: c.name}, printed)
 		}
-	}
-	if len(node.Content) == 0 && path != "" {
-		return nil
 	}
 	return node
 }
 
 func (p printer) value(k *key, v reflect.Value, path string) *yaml.Node {
-	if v.Kind() == reflect.Pointer {
-		v = v.Elem()
-	}
-	switch k.kind {
-	case section:
+	list := &yaml.Node{Kind: yaml.SequenceNode}
+	switch {
+	case k.kind == section:
 		return p.section(k, v, path)
-	case sections:
-		list := &yaml.Node{Kind: yaml.SequenceNode}
+	case k.kind == sections:
 		for i := range v.Len() {
 			list.Content = append(list.Content, p.section(k, v.Index(i), path+"["+strconv.Itoa(i)+"]"))
 		}
 		return list
+	case k.kind == texts && k.alone() && v.Len() == 1:
+		list = scalarNode(k, v.Index(0))
+	case k.kind == texts:
+		list.Style = yaml.FlowStyle
+		for i := range v.Len() {
+			list.Content = append(list.Content, scalarNode(k, v.Index(i)))
+		}
+	default:
+		list = scalarNode(k, v)
 	}
-	comment := p.origins.Of(path).String()
-	if k.kind != texts {
-		node := scalarNode(k, v)
-		node.LineComment = comment
-		return node
-	}
-	if k.alone() && v.Len() == 1 {
-		node := scalarNode(k, v.Index(0))
-		node.LineComment = comment
-		return node
-	}
-	list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, LineComment: comment}
-	for i := range v.Len() {
-		list.Content = append(list.Content, scalarNode(k, v.Index(i)))
-	}
+	list.LineComment = p.origins.Of(path).String()
 	return list
 }
 
 func scalarNode(k *key, v reflect.Value) *yaml.Node {
 	node := new(yaml.Node)
-	switch k.kind {
-	case text, texts:
-		if secret, ok := v.Interface().(Secret); ok {
-			node.SetString(secret.String())
-			return node
+	value := v.Interface()
+	if v.Kind() == reflect.String && slices.Contains([]string{"operand", "flag"}, k.format) {
+		quoted, err := strconv.Unquote(v.String())
+		if err != nil { // a number, true or false
+			return &yaml.Node{Kind: yaml.ScalarNode, Value: v.String()}
 		}
-		if k.format == "operand" || k.format == "flag" {
-			if text, err := strconv.Unquote(v.String()); err == nil {
-				_ = node.Encode(text)
-			} else {
-				node.Kind, node.Value = yaml.ScalarNode, v.String()
-			}
-			return node
-		}
-		node.SetString(v.String())
-		_ = node.Encode(v.String()) // adds quotes where the text would read as another type
-	default:
-		_ = node.Encode(v.Interface())
+		value = quoted
 	}
+	_ = node.Encode(value) // adds quotes where a text would read as another type
 	return node
 }

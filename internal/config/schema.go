@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -11,27 +12,18 @@ import (
 )
 
 // A key describes one key of the configuration: its path, the values that it may have,
-// and its documentation.
+// and its documentation. See [Config] for the tags.
 type key struct {
 	name  string // as written in YAML
-	older string // an earlier name, which is still read; empty: none
 	path  string // dotted from the root; [] stands for the elements of a list: jobs[].window
 	kind  kind
 	index []int // reflect index path of the field in the parent's struct
 
-	def      string // default, as written; of a list the elements with commas
-	doc      string
-	min, max string            // bounds of the value; of a list, max is its number of entries
-	bounds   string            // both in words, where they are not the same for all kinds
-	enum     []string          // if it contains "", the key may be left out
-	others   map[string]string // words of other systems for those of enum
-	format   string
-	required bool
-	unless   string // sibling that may give the value of a required key
-	secret   string // sibling that names a file instead; set means: refused in YAML and argv
-	when     when
-	like     string // described like the key of this name, for the reference
-	short    string // list of sections: the key that a bare text gives a value to
+	def, doc, min, max, format      string
+	unless, secret, like, shortForm string
+	enum                            []string
+	required                        bool
+	when                            when
 
 	optional bool   // a section that is absent unless given (a pointer)
 	keys     []*key // of a section or a list of sections
@@ -45,17 +37,13 @@ type when struct {
 
 // whenOf reads the tag; before are the keys in front of the one that has it.
 func whenOf(tag string, before []*key) when {
-	if sibling, not, ok := strings.Cut(tag, "!="); ok {
-		for _, k := range before {
-			if k.name == sibling {
-				return when{sibling, slices.DeleteFunc(slices.Clone(k.enum), func(word string) bool { return word == not })}
-			}
-		}
+	sibling, values, _ := strings.Cut(tag, "=")
+	name, not := strings.CutSuffix(sibling, "!")
+	if !not {
+		return when{name, strings.Split(values, ",")}
 	}
-	if sibling, values, ok := strings.Cut(tag, "="); ok {
-		return when{sibling, strings.Split(values, ",")}
-	}
-	return when{}
+	all := (&key{keys: before}).child(name).enum
+	return when{name, slices.DeleteFunc(slices.Clone(all), func(word string) bool { return word == values })}
 }
 
 func (w when) holds(value string) bool { return w.sibling == "" || slices.Contains(w.values, value) }
@@ -81,10 +69,16 @@ func (k kind) String() string {
 
 // table is the root key; its path is empty.
 var table = sync.OnceValue(func() *key {
-	root := &key{kind: section}
-	root.keys = keysOf(reflect.TypeFor[Config](), "", nil)
-	return root
+	return &key{kind: section, keys: keysOf(reflect.TypeFor[Config](), "", nil)}
 })
+
+// enums are the words of keys whose words other packages have.
+var enums = map[string]func() []string{
+	"(measures)": measureNames, "(functions)": event.Functions, "(formats)": event.Formats, "(sources)": Sources, "(units)": event.Units,
+}
+
+// nested matches a path inside two conditions of another one, which can have none in them.
+var nested = regexp.MustCompile(`\.(any|all|not)\b.*\.(any|all|not)\b`)
 
 // keysOf reads the tags of a struct. Embedded structs are read in place. A tag
 // that cannot be read is a mistake in this package: keysOf panics, and every
@@ -93,47 +87,34 @@ func keysOf(t reflect.Type, prefix string, index []int) []*key {
 	var keys []*key
 	for i := range t.NumField() {
 		field := t.Field(i)
-		at := append(slices.Clone(index), i)
-		if field.Anonymous {
+		at, tag := append(slices.Clone(index), i), field.Tag.Get
+		name := tag("yaml")
+		switch {
+		case field.Anonymous:
 			keys = append(keys, keysOf(field.Type, prefix, at)...)
 			continue
-		}
-		tag := func(name string) string { return field.Tag.Get(name) }
-		name := tag("yaml")
-		if name == "-" {
+		case name == "-", tag("like") != name && tag("like") != "" && nested.MatchString(prefix):
 			continue
 		}
 		k := &key{
-			name: name, older: tag("older"), path: prefix + name, index: at,
-			def: tag("default"), doc: tag("doc"), min: tag("min"), max: tag("max"), bounds: tag("bounds"),
-			format: tag("format"), required: tag("required") == "true", unless: tag("unless"),
-			secret: tag("secret"), short: tag("short"), like: tag("like"),
+			name: name, path: prefix + name, index: at,
+			def: tag("default"), doc: tag("doc"), min: tag("min"), max: tag("max"), format: tag("format"),
+			unless: tag("unless"), secret: tag("secret"), like: tag("like"), shortForm: tag("short"), required: tag("required") == "true",
 		}
-		if words, ok := field.Tag.Lookup("enum"); ok {
+		if words := tag("enum"); enums[words] != nil {
+			k.enum = enums[words]()
+		} else if words != "" {
 			k.enum = strings.Split(words, ",")
 		}
-		if tag("enum") == "(measures)" {
-			k.enum, k.others, k.doc = measureNames(), otherKinds, measureDoc()
+		if k.doc == "(measures)" {
+			k.doc = measureDoc()
 		}
-		if tag("enum") == "(functions)" {
-			k.enum = event.Functions()
-		}
-		if tag("enum") == "(formats)" {
-			k.enum = event.Formats()
-		}
-		if tag("enum") == "(sources)" {
-			k.enum = append(Sources(), "")
-		}
-		if tag("enum") == "(units)" {
-			k.enum = event.Units()
-		}
-		k.when = whenOf(tag("when"), keys)
-		if k.name == "" || k.doc == "" {
-			panic(fmt.Sprintf("config: %s.%s has no yaml or no doc tag", t, field.Name))
+		if tag("when") != "" {
+			k.when = whenOf(tag("when"), keys)
 		}
 		k.classify(field.Type)
-		if k.def == "" && (k.kind == boolean || k.kind == integer) && !k.required {
-			panic(fmt.Sprintf("config: %s has no default", k.path))
+		if k.name == "" || k.doc == "" || k.def == "" && (k.kind == boolean || k.kind == integer) && !k.required || k.max == "" && (k.kind == texts || k.kind == sections) {
+			panic(fmt.Sprintf("config: %s.%s lacks a tag", t, field.Name))
 		}
 		keys = append(keys, k)
 	}
@@ -142,48 +123,36 @@ func keysOf(t reflect.Type, prefix string, index []int) []*key {
 
 func (k *key) classify(t reflect.Type) {
 	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-		k.optional = true
+		t, k.optional = t.Elem(), true
 	}
 	switch t {
 	case reflect.TypeFor[Duration]():
 		k.kind = duration
-		return
 	case reflect.TypeFor[Size]():
 		k.kind = size
-		return
-	case reflect.TypeFor[Secret]():
+	case reflect.TypeFor[Secret](), reflect.TypeFor[string]():
 		k.kind = text
-		return
-	}
-	switch t.Kind() {
-	case reflect.String:
-		k.kind = text
-	case reflect.Int:
+	case reflect.TypeFor[[]string]():
+		k.kind = texts
+	case reflect.TypeFor[int]():
 		k.kind = integer
-	case reflect.Float64:
+	case reflect.TypeFor[float64]():
 		k.kind = fraction
-	case reflect.Bool:
+	case reflect.TypeFor[bool]():
 		k.kind = boolean
-	case reflect.Struct:
-		k.kind = section
-		k.keys = keysOf(t, k.path+".", nil)
-	case reflect.Slice:
-		if t.Elem().Kind() == reflect.String {
-			k.kind = texts
-			return
-		}
-		k.kind = sections
-		k.keys = keysOf(t.Elem(), k.path+"[].", nil)
 	default:
-		panic(fmt.Sprintf("config: %s has type %s, which no YAML value fits", k.path, t))
+		if t.Kind() == reflect.Slice {
+			k.kind, k.keys = sections, keysOf(t.Elem(), k.path+"[].", nil)
+		} else {
+			k.kind, k.keys = section, keysOf(t, k.path+".", nil)
+		}
 	}
 }
 
-// child returns the key called name, now or earlier; nil when there is none.
+// child returns the key called name; nil when there is none.
 func (k *key) child(name string) *key {
 	for _, c := range k.keys {
-		if c.name == name || c.older == name && name != "" {
+		if c.name == name {
 			return c
 		}
 	}
@@ -192,38 +161,35 @@ func (k *key) child(name string) *key {
 
 // leaves lists the keys that have a flag and an environment variable: all
 // values outside lists of sections, whose elements have no lasting path.
-func (k *key) leaves() []*key {
-	if k.kind == sections {
+func (k *key) leaves() (all []*key) {
+	switch k.kind {
+	case sections:
 		return nil
+	case section:
+		for _, c := range k.keys {
+			all = append(all, c.leaves()...)
+		}
+		return all
 	}
-	if k.kind != section {
-		return []*key{k}
-	}
-	var all []*key
-	for _, c := range k.keys {
-		all = append(all, c.leaves()...)
-	}
-	return all
-}
-
-// olderPath returns the path under the key's earlier name; empty if it has none.
-func (k *key) olderPath() string {
-	if k.older == "" {
-		return ""
-	}
-	return strings.TrimSuffix(k.path, k.name) + k.older
+	return []*key{k}
 }
 
 // env returns the name of the environment variable of a leaf.
-func (k *key) env() string { return variable(k.path) }
-
-// variable returns the name of the environment variable of a path.
-func variable(path string) string {
-	return "WEIR_" + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
+func (k *key) env() string {
+	return "WEIR_" + strings.ToUpper(strings.ReplaceAll(k.path, ".", "_"))
 }
 
 // alone reports whether a list of texts is mostly of one, which is written without brackets.
 func (k *key) alone() bool { return k.format == "path" || k.format == "url" }
+
+// element returns a list of texts as the key of one of them.
+func (k *key) element() *key {
+	element := *k
+	if k.kind == texts {
+		element.kind = text
+	}
+	return &element
+}
 
 // defaultValue returns the default in the form that viper merges.
 func (k *key) defaultValue() any {

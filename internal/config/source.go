@@ -3,6 +3,7 @@ package config
 import (
 	"embed"
 	"path"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -16,9 +17,11 @@ import (
 var sources embed.FS
 
 // Sources lists the presets of jobs.
-func Sources() []string {
-	entries, _ := sources.ReadDir("sources")
-	var names []string
+func Sources() []string { return baseNames(sources, "sources") }
+
+// baseNames lists the YAML files of a folder without their ending.
+func baseNames(files embed.FS, folder string) (names []string) {
+	entries, _ := files.ReadDir(folder)
 	for _, e := range entries {
 		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
 	}
@@ -26,18 +29,17 @@ func Sources() []string {
 }
 
 // expand adds to a job the keys of its preset that it does not give itself.
-func (r *reader) expand(k *key, n *yaml.Node) *yaml.Node {
+func (r *reader) expand(n *yaml.Node) *yaml.Node {
 	given := map[string]*yaml.Node{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if child := k.child(n.Content[i].Value); child != nil {
-			given[child.name] = n.Content[i+1]
+	if n.Kind == yaml.MappingNode {
+		for pair := range slices.Chunk(n.Content, 2) {
+			given[pair[0].Value] = pair[1]
 		}
 	}
-	name := given["preset"]
-	if n.Kind != yaml.MappingNode || name == nil {
+	if given["preset"] == nil {
 		return n
 	}
-	source := follow(name).Value
+	source := follow(given["preset"]).Value
 	data, err := sources.ReadFile(path.Join("sources", source+".yaml"))
 	if err != nil {
 		return n // which the key's own check reports
@@ -47,11 +49,11 @@ func (r *reader) expand(k *key, n *yaml.Node) *yaml.Node {
 		panic("config: preset " + source + ": " + err.Error())
 	}
 	all := *n
-	for pairs := preset.Content[0].Content; len(pairs) > 0; pairs = pairs[2:] {
-		if given[pairs[0].Value] == nil {
-			r.note(pairs[0], source)
-			r.note(pairs[1], source)
-			all.Content = append(all.Content[:len(all.Content):len(all.Content)], pairs[:2]...)
+	for pair := range slices.Chunk(preset.Content[0].Content, 2) {
+		if given[pair[0].Value] == nil {
+			r.note(pair[0], source)
+			r.note(pair[1], source)
+			all.Content = append(slices.Clip(all.Content), pair...)
 		}
 	}
 	return &all
@@ -59,9 +61,6 @@ func (r *reader) expand(k *key, n *yaml.Node) *yaml.Node {
 
 // note notes that a node, and what is in it, come from a preset.
 func (r *reader) note(n *yaml.Node, source string) {
-	if r.sources == nil {
-		r.sources = map[*yaml.Node]string{}
-	}
 	r.sources[n] = source
 	for _, child := range n.Content {
 		r.note(child, source)

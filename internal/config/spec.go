@@ -40,12 +40,8 @@ func (j *Job) Spec() (*window.Spec, error) {
 		}
 		s.By = append(s.By, col)
 	}
-	for _, m := range j.Measures {
-		w, err := m.spec(j.Name)
-		if err != nil {
-			return nil, err
-		}
-		s.Measures = append(s.Measures, w)
+	for i := range j.Measures {
+		s.Measures = append(s.Measures, j.Measures[i].spec())
 	}
 	s.Where = conditions(j.Where)
 	if j.Dedupe != nil {

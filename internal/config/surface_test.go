@@ -63,9 +63,8 @@ func loadOne(t *testing.T, env []string, args []string) (*Config, *Origins) {
 	}
 	var ps problems
 	origins := &Origins{places: map[string]Origin{}}
-	fromEnv, secrets := envTexts(env, origins, &ps)
-	flags := flagTexts(fs, origins.places, &ps)
-	cfg, err := merge(nil, fromEnv, flags)
+	given, secrets := outside(Options{Env: env, Flags: fs}, origins, &ps)
+	cfg, err := merge(nil, given)
 	if err == nil {
 		err = ps.err()
 	}
@@ -253,13 +252,6 @@ jobs:
 	}
 }
 
-func TestKey128(t *testing.T) {
-	a, b := NewSecret("one secret of some length").Key128(), NewSecret("another secret of some length").Key128()
-	if a == b || a != NewSecret("one secret of some length").Key128() {
-		t.Errorf("keys %x and %x: want different, and the same each time", a, b)
-	}
-}
-
 // TestPrintLoadsAgain: the printed form is a configuration that means the
 // same, and says where each value comes from.
 func TestPrintLoadsAgain(t *testing.T) {
@@ -307,21 +299,10 @@ func TestPresetsJoinAFile(t *testing.T) {
 	if err == nil || err.Error() != "my.yaml:2:58: jobs[2].window: 45s does not divide 1m; try 30s or 1m" {
 		t.Errorf("got %v; want the third job's window refused at its place", err)
 	}
+	if _, _, err := Load(Options{File: "not/there.yaml"}); err == nil || err.Error() != "configuration not/there.yaml: no such file or directory" {
+		t.Errorf("got %v", err)
+	}
 	if _, _, err := Load(Options{Presets: []string{"weather"}}); err == nil || err.Error() != `no preset "weather"; there are clicks or locations` {
 		t.Errorf("unknown preset: got %v", err)
-	}
-}
-
-func TestMissingFile(t *testing.T) {
-	_, _, err := Load(Options{File: "not/there.yaml"})
-	if err == nil || err.Error() != "configuration not/there.yaml: no such file or directory" {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestHugeFile(t *testing.T) {
-	_, _, err := Load(Options{File: "weir.yaml", Data: bytes.Repeat([]byte("#\n"), maxDocument)})
-	if err == nil || !strings.HasPrefix(err.Error(), "weir.yaml:1:1: 2097152 bytes are too many") {
-		t.Errorf("got %v", err)
 	}
 }

@@ -28,9 +28,9 @@ func TestParseDuration(t *testing.T) {
 		}
 	}
 	for _, tc := range []struct{ text, want string }{
-		{"", "is no duration"}, {"s", "is no duration"}, {"1", "has no unit"}, {"1s2", "is no duration"}, {"-1s", "is no duration"},
+		{"", "is no duration"}, {"s", "is no duration"}, {"1", "is no duration"}, {"1s2", "is no duration"}, {"-1s", "is no duration"},
 		{"1.5h", "is no duration"}, {"1S", "is no duration"}, {"1M", "is no duration"}, {"1month", "is no duration"}, {"+1s", "is no duration"},
-		{"106752d", "longer than 292 years"}, {"99999999999999999999s", "longer than 292 years"}, {"106751d1d", "longer than 292 years"},
+		{"106752d", "is no duration"}, {"99999999999999999999s", "is no duration"}, {"106751d1d", "is no duration"},
 		{"1s ", "is no duration"}, {" 1s", "is no duration"}, {"1m 1s", "is no duration"}, {"1s\x00", "is no duration"},
 	} {
 		_, err := ParseDuration(tc.text)
@@ -55,8 +55,8 @@ func TestParseSize(t *testing.T) {
 		}
 	}
 	for _, tc := range []struct{ text, want string }{
-		{"", "is no size"}, {"64", "has no unit; try 64MiB or 64GiB"}, {"1073741824", "if it is a number of bytes, write 1GiB"}, {"99999999999999999999", "is more than"}, {"64M", "is no size"}, {"1GiB1MiB", "is no size"}, {"-1B", "is no size"},
-		{"8388608TiB", "more than"}, {"1.5GiB", "is no size"},
+		{"", "is no size"}, {"64", "is no size"}, {"1073741824", "is no size"}, {"99999999999999999999", "is no size"}, {"64M", "is no size"}, {"1GiB1MiB", "is no size"}, {"-1B", "is no size"},
+		{"8388608TiB", "is no size"}, {"1.5GiB", "is no size"},
 	} {
 		if _, err := ParseSize(tc.text); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%q: %v; want %q", tc.text, err, tc.want)

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -29,24 +28,35 @@ func (v *validator) warn(path, format string, args ...any) {
 	(*problems)(&v.origins.Warnings).add(v.origins.nearest(path), path, format, args...)
 }
 
+// must is complain for a rule that does not hold; it returns whether it holds.
+func (v *validator) must(holds bool, path, format string, args ...any) bool {
+	if !holds {
+		v.complain(path, format, args...)
+	}
+	return holds
+}
+
 // broken reports whether the value at path, or a value in it, already has a
 // problem. Such a value is not checked further.
 func (v *validator) broken(path string) bool {
 	return slices.ContainsFunc(v.problems, func(p Problem) bool {
-		return p.Path == path || len(p.Path) > len(path) && p.Path[:len(path)] == path && (p.Path[len(path)] == '.' || p.Path[len(path)] == '[')
+		rest, ok := strings.CutPrefix(p.Path, path)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 	})
+}
+
+// given reports whether one of some keys is given, anywhere.
+func (v *validator) given(paths ...string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool { return v.origins.Of(path).Source != FromDefault })
 }
 
 func (v *validator) validate() {
 	v.connections()
-	v.registry()
 	v.listeners()
-	if v.origins.nearest("").Source == FromFile && v.brokenFile() {
-		return
+	if slices.ContainsFunc(v.problems, func(p Problem) bool { return p.Path == "" && p.Origin.Source == FromFile }) {
+		return // the file could not be read as a whole, so no key is missing in it
 	}
-	if len(v.cfg.Jobs) == 0 && !v.noJobs && !v.broken("jobs") {
-		v.complain("jobs", "none; describe at least one, as in the example weir.yaml")
-	}
+	v.must(len(v.cfg.Jobs) > 0 || v.noJobs || v.broken("jobs"), "jobs", "none; describe at least one, as in the example weir.yaml")
 	for i := range v.cfg.Jobs {
 		path := fmt.Sprintf("jobs[%d]", i)
 		if !v.broken(path) {
@@ -56,41 +66,32 @@ func (v *validator) validate() {
 	v.tables()
 }
 
-// brokenFile reports whether the file could not be read as a whole: then no
-// missing key is reported.
-func (v *validator) brokenFile() bool {
-	return slices.ContainsFunc(v.problems, func(p Problem) bool { return p.Path == "" && p.Origin.Source == FromFile })
-}
-
 func (v *validator) connections() {
-	k, ch := &v.cfg.Kafka, &v.cfg.ClickHouse
-
-	pair := func(path string, t TLS) {
-		if (t.CertFile == "") != (t.KeyFile == "") {
-			given, missing := "cert_file", "key_file"
-			if t.CertFile == "" {
-				given, missing = missing, given
-			}
-			v.complain(path+"."+given, "needs %s too: a certificate is of use only with its key", missing)
-		}
+	k, ch, r := &v.cfg.Kafka, &v.cfg.ClickHouse, &v.cfg.Registry
+	for path, t := range map[string]TLS{"kafka": k.TLS.TLS, "clickhouse": ch.TLS, "registry": r.TLS} {
+		v.must(t.CertFile == "" || t.KeyFile != "", path+".tls.cert_file", "needs key_file too: a certificate is of use only with its key")
+		v.must(t.KeyFile == "" || t.CertFile != "", path+".tls.key_file", "needs cert_file too: a key is of use only with its certificate")
 	}
-	pair("kafka.tls", k.TLS.TLS)
-	pair("clickhouse.tls", ch.TLS)
-	pair("registry.tls", v.cfg.Registry.TLS)
-
 	if !v.broken("kafka.sasl") {
 		v.sasl(&k.SASL)
 	}
-
 	if !v.broken("clickhouse") {
 		v.servers(ch)
 	}
+	if !v.broken("registry") {
+		password := v.given("registry.password", "registry.password_file")
+		v.must(r.URL != "" || r.User == "" && !password && r.TLS == TLS{}, "registry", "needs url (where the registry answers)")
+		v.must(!password || r.User != "", "registry", "a password without a user; add user")
+		v.must(r.User == "" || password, "registry.user", "needs a password too; name its file in password_file or set WEIR_REGISTRY_PASSWORD")
+		v.must(r.TLS == TLS{} || !strings.HasPrefix(r.URL, "http://"), "registry.tls", "the URL says http, so nothing would be encrypted; write https:// or remove tls")
+	}
+	v.local()
 
 	// When partitions move, the records read must be flushed within about two
 	// thirds of the session. With an interval beyond half the session there would
 	// be too many of them.
-	if most := k.Session / 2; v.cfg.Flush.Interval > most && !v.broken("flush") {
-		v.complain("flush.interval", "a flush every %s leaves too much to write when partitions move within a session of %s; flush at least every %s or lengthen kafka.session", v.cfg.Flush.Interval, k.Session, most)
+	if most := k.Session / 2; !v.broken("flush") {
+		v.must(v.cfg.Flush.Interval <= most, "flush.interval", "a flush every %s leaves too much to write when partitions move within a session of %s; flush at least every %s or lengthen kafka.session", v.cfg.Flush.Interval, k.Session, most)
 	}
 }
 
@@ -113,30 +114,19 @@ func (c *ClickHouse) Where() string {
 
 // servers checks the addresses of ClickHouse.
 func (v *validator) servers(ch *ClickHouse) {
-	switch {
-	case len(ch.Shards) > 0 && len(ch.URLs) > 0:
-		v.complain("clickhouse.shards", "urls is given too; keep one: urls for one server or its replicas, shards where the database is spread")
-		return
-	case len(ch.Shards) == 1:
-		v.complain("clickhouse.shards", "one shard only; write its addresses into urls")
+	if !v.must(len(ch.Shards) == 0 || len(ch.URLs) == 0, "clickhouse.shards", "urls is given too; keep one: urls for one server or its replicas, shards where the database is spread") ||
+		!v.must(len(ch.Shards) != 1, "clickhouse.shards", "one shard only; write its addresses into urls") {
 		return
 	}
-	given := map[string]bool{}
-	for i, list := range ch.Addresses() {
+	seen := map[string]bool{}
+	for _, u := range slices.Concat(ch.Addresses()...) {
 		path := "clickhouse.urls"
 		if len(ch.Shards) > 0 {
-			path = fmt.Sprintf("clickhouse.shards[%d].urls", i)
+			path = "clickhouse.shards"
 		}
-		for _, u := range list {
-			if ch.TLS != (TLS{}) && strings.HasPrefix(u, "http://") {
-				v.complain("clickhouse.tls", "the URL says http, so nothing would be encrypted; write https:// (usually port 8443) or remove tls")
-				return
-			}
-			if given[strings.TrimRight(u, "/")] {
-				v.complain(path, "%s is given twice; keep one", u)
-			}
-			given[strings.TrimRight(u, "/")] = true
-		}
+		v.must(ch.TLS == TLS{} || !strings.HasPrefix(u, "http://"), "clickhouse.tls", "the URL says http, so nothing would be encrypted; write https:// (usually port 8443) or remove tls")
+		v.must(!seen[strings.TrimRight(u, "/")], path, "%s is given twice; keep one", u)
+		seen[strings.TrimRight(u, "/")] = true
 	}
 }
 
@@ -148,81 +138,64 @@ func (s *SASL) ExtensionList() []string {
 	return strings.Split(s.Extensions, ",")
 }
 
+// saslKeys are the keys that a mechanism uses.
+var saslKeys = map[string][]string{
+	"":              nil,
+	"plain":         {"user", "password_file"},
+	"scram-sha-256": {"user", "password_file"},
+	"scram-sha-512": {"user", "password_file"},
+	"oauthbearer":   {"token_file", "token_url", "client_id", "client_secret_file", "scope", "extensions"},
+	"aws-msk-iam":   {"region"},
+}
+
 // sasl checks that a mechanism has what it needs, and nothing of another one.
 func (v *validator) sasl(s *SASL) {
-	set := func(path string) bool { return v.origins.Of("kafka.sasl."+path).Source == FromEnv }
-	given := map[string]bool{
-		"user": s.User != "", "password_file": s.PasswordFile != "" || set("password"),
-		"token_file": s.TokenFile != "", "token_url": s.TokenURL != "", "client_id": s.ClientID != "",
-		"client_secret_file": s.ClientSecretFile != "" || set("client_secret"), "scope": s.Scope != "", "extensions": s.Extensions != "",
-		"region": s.Region != "",
+	given := func(key string) bool { // a secret perhaps as a variable
+		return v.given("kafka.sasl."+key, "kafka.sasl."+strings.TrimSuffix(key, "_file"))
 	}
-	var uses []string
-	switch s.Mechanism {
-	case "plain", "scram-sha-256", "scram-sha-512":
-		uses = []string{"user", "password_file"}
-	case "oauthbearer":
-		uses = []string{"token_file", "token_url", "client_id", "client_secret_file", "scope", "extensions"}
-	case "aws-msk-iam":
-		uses = []string{"region"}
-	}
-	for _, key := range slices.Sorted(maps.Keys(given)) {
-		switch {
-		case !given[key] || slices.Contains(uses, key):
-		case s.Mechanism == "":
-			v.complain("kafka.sasl", "%s without a mechanism; add mechanism: plain, scram-sha-256, scram-sha-512, oauthbearer or aws-msk-iam", key)
+	uses := saslKeys[s.Mechanism]
+	for _, k := range table().child("kafka").child("sasl").keys {
+		if k.name == "mechanism" || k.secret != "" || slices.Contains(uses, k.name) || !given(k.name) {
+			continue
+		}
+		if !v.must(s.Mechanism != "", "kafka.sasl", "%s without a mechanism; add mechanism: %s", k.name, either(table().child("kafka").child("sasl").child("mechanism").enum)) {
 			return
-		default:
-			v.complain("kafka.sasl."+key, "%s does not use it; remove it, or choose another mechanism", s.Mechanism)
 		}
+		v.complain("kafka.sasl."+k.name, "%s does not use it; remove it, or choose another mechanism", s.Mechanism)
 	}
-	missing := func(keys ...string) {
-		for _, key := range keys {
-			if env := "WEIR_KAFKA_SASL_" + strings.ToUpper(strings.TrimSuffix(key, "_file")); !given[key] {
-				v.complain("kafka.sasl.mechanism", "%s needs %s too; in a file, or as %s", s.Mechanism, key, env)
-			}
-		}
-	}
-	switch s.Mechanism {
-	case "plain", "scram-sha-256", "scram-sha-512":
-		missing("user", "password_file")
-	case "oauthbearer":
+	needs := uses
+	if s.Mechanism == "oauthbearer" {
+		v.must(s.TokenFile == "" || s.TokenURL == "", "kafka.sasl.token_url", "token_file is given too; keep one of them")
+		needs = nil
 		switch {
-		case s.TokenFile != "" && s.TokenURL != "":
-			v.complain("kafka.sasl.token_url", "token_file is given too; keep one of them")
-		case s.TokenFile != "":
-		case s.TokenURL != "":
-			missing("client_id", "client_secret_file")
-		default:
+		case s.TokenFile == "" && s.TokenURL == "":
 			v.complain("kafka.sasl.mechanism", "oauthbearer needs token_file, or token_url with client_id and client_secret_file")
+		case s.TokenURL != "" && s.TokenFile == "":
+			needs = []string{"client_id", "client_secret_file"}
 		}
-		for _, e := range s.ExtensionList() {
-			if name, value, ok := strings.Cut(e, "="); !ok || name == "" || name == "auth" || value == "" || strings.ContainsRune(e, 1) {
-				v.complain("kafka.sasl.extensions", "%q is no extension; write name=value, such as logicalCluster=lkc-1", e)
-			}
-		}
-	case "aws-msk-iam":
-		missing("region")
+	}
+	for _, key := range needs {
+		v.must(given(key), "kafka.sasl.mechanism", "%s needs %s too; in a file, or as WEIR_KAFKA_SASL_%s", s.Mechanism, key, strings.ToUpper(strings.TrimSuffix(key, "_file")))
+	}
+	for _, e := range s.ExtensionList() {
+		name, value, _ := strings.Cut(e, "=")
+		v.must(name != "" && name != "auth" && value != "" && !strings.ContainsRune(e, 1), "kafka.sasl.extensions", "%q is no extension; write name=value, such as logicalCluster=lkc-1", e)
 	}
 }
 
 func (v *validator) listeners() {
 	h, r := &v.cfg.HTTP, &v.cfg.RESP
-	token := h.TokenFile != "" || v.origins.Of("http.token").Source == FromEnv
-	if !v.broken("http") && !IsLoopback(h.Listen) && !token && !h.Public {
-		v.complain("http.listen", "%s can be reached from other machines and there is no token; listen on 127.0.0.1, set http.token_file or WEIR_HTTP_TOKEN, or say http.public: true", h.Listen)
+	if !v.broken("http") {
+		v.must(IsLoopback(h.Listen) || h.Public || v.given("http.token_file", "http.token"),
+			"http.listen", "%s can be reached from other machines and there is no token; listen on 127.0.0.1, set http.token_file or WEIR_HTTP_TOKEN, or say http.public: true", h.Listen)
 	}
-	password := r.PasswordFile != "" || v.origins.Of("resp.password").Source == FromEnv
-	if r.Listen != "" && !IsLoopback(r.Listen) && !password {
-		v.complain("resp.listen", "%s can be reached from other machines and there is no password; listen on 127.0.0.1, or set resp.password_file or WEIR_RESP_PASSWORD", r.Listen)
-	}
-	if most := v.cfg.Memory / 2; r.Memory > most && !v.broken("resp") && !v.broken("memory") {
-		v.complain("resp.memory", "%s of a memory of %s leaves too little to the jobs; give at most %s, or raise memory", r.Memory, v.cfg.Memory, most)
+	v.must(r.Listen == "" || IsLoopback(r.Listen) || v.given("resp.password_file", "resp.password"),
+		"resp.listen", "%s can be reached from other machines and there is no password; listen on 127.0.0.1, or set resp.password_file or WEIR_RESP_PASSWORD", r.Listen)
+	if most := v.cfg.Memory / 2; !v.broken("resp") && !v.broken("memory") {
+		v.must(r.Memory <= most, "resp.memory", "%s of a memory of %s leaves too little to the jobs; give at most %s, or raise memory", r.Memory, v.cfg.Memory, most)
 	}
 	// Port 0 is any free port, a different one each time.
-	if r.Listen != "" && r.Listen == h.Listen && !strings.HasSuffix(r.Listen, ":0") {
-		v.complain("resp.listen", "%s is http.listen already; use another port", r.Listen)
-	}
+	v.must(r.Listen == "" || r.Listen != h.Listen || strings.HasSuffix(r.Listen, ":0"), "resp.listen", "%s is http.listen already; use another port", r.Listen)
 }
 
 const day = Duration(24 * time.Hour)

@@ -12,6 +12,7 @@ import (
 	"weir/event"
 	"weir/limits"
 	"weir/sketches/bloom"
+	"weir/window"
 )
 
 // job checks one job. Each of its values already has the right form.
@@ -20,132 +21,81 @@ func (v *validator) job(path string, j *Job) {
 	v.columns(path, j)
 	v.paths(path, j)
 	v.format(path, j)
-	v.needs(path, j)
-	if j.Schema != nil {
-		for _, o := range j.Omissions(func(p string) (event.Value, bool) { return j.Schema.Omitted(event.ParsePathText(j.Each), p) }) {
-			v.warn(path+"."+o.At, "%s", o.Text)
-		}
-	}
+	v.kinds(path, j)
+	v.where(path+".where", j, j.Where)
 	for i := range j.Measures {
-		m, at := &j.Measures[i], fmt.Sprintf("%s.measures[%d]", path, i)
-		if m.kind().judge != nil {
-			m.kind().judge(v, at, m)
-		}
-		v.defaultOf(at, j, m)
+		v.measure(fmt.Sprintf("%s.measures[%d]", path, i), j, &j.Measures[i])
 	}
-	switch d := j.Dedupe; {
-	case d == nil:
-	case !d.Exact && j.Each != "":
-		v.complain(path+".dedupe", "a filter is sized for one event per record; say exact: true, which keeps the ids of as many events as each record has")
-	case !d.Exact:
-		v.filter(path+".dedupe", j.Chunk, d.Error, "chunk")
-	case d.Error != 0:
-		v.complain(path+".dedupe.error", "exact takes no good event for a repeat; leave error out, or exact")
-	default:
-		if bytes := Size(j.Chunk) * 32; bytes > v.cfg.Memory/4 {
-			v.complain(path+".dedupe.exact", "the ids of %d events are %dMiB per chunk, more than a quarter of memory (%s); take a smaller chunk, or error instead of exact", j.Chunk, bytes>>20, v.cfg.Memory)
+	if d := j.Dedupe; d != nil {
+		bytes := Size(j.Chunk) * 32
+		switch {
+		case d.Exact && d.Error != 0:
+			v.complain(path+".dedupe.error", "exact takes no good event for a repeat; leave error out, or exact")
+		case d.Exact:
+			v.must(bytes <= v.cfg.Memory/4, path+".dedupe.exact", "the ids of %d events are %dMiB per chunk, more than a quarter of memory (%s); take a smaller chunk, or error instead of exact", j.Chunk, bytes>>20, v.cfg.Memory)
+		case v.must(j.Each == "", path+".dedupe", "a filter is sized for one event per record; say exact: true, which keeps the ids of as many events as each record has"):
+			v.filter(path+".dedupe", j.Chunk, d.Error, "chunk")
 		}
 	}
-
 	v.milliseconds(path+".lateness", j.Lateness)
 	v.milliseconds(path+".skew", j.Skew)
 	if j.Throttle != nil {
 		v.throttle(path+".throttle", j.Throttle)
 	}
-
-	if n := j.Chunk; n&(n-1) != 0 {
-		below := 1 << (bits.Len(uint(n)) - 1)
-		v.complain(path+".chunk", "%d is no power of two; try %d or %d", n, below, 2*below)
-	}
-	if strings.HasPrefix(j.Name, "weir_") {
-		v.complain(path+".name", "names that begin with weir_ are kept for weir's own tables; try %s", strings.TrimPrefix(j.Name, "weir_"))
-	}
-	if m := versionTail.FindString(j.Name); m != "" {
-		v.complain(path+".name", "names that end in %s are kept for versions of a job; try %s and version: %s", m, strings.TrimSuffix(j.Name, m), m[2:])
-	}
-	v.where(path+".where", j, j.Where)
-	for i := range j.Measures {
-		m := &j.Measures[i]
-		at := fmt.Sprintf("%s.measures[%d]", path, i)
-		v.where(at+".where", j, m.Where)
-		if m.kind().number && m.Apply != nil {
-			v.complain(at+".apply", "functions make texts of texts, and %s measures a number; leave apply out", m.Kind)
-		}
-	}
+	below := 1 << (bits.Len(uint(j.Chunk)) - 1)
+	v.must(j.Chunk == below, path+".chunk", "%d is no power of two; try %d or %d", j.Chunk, below, 2*below)
+	v.must(!strings.HasPrefix(j.Name, "weir_"), path+".name", "names that begin with weir_ are kept for weir's own tables; choose another name")
+	v.must(!versionTail.MatchString(j.Name), path+".name", "names that end like %s are kept for versions of a job; leave the end out and say version", j.Name)
 }
 
 // milliseconds checks that a span of event time is whole milliseconds, as times of events are.
 func (v *validator) milliseconds(path string, d Duration) {
-	if d%Duration(time.Millisecond) != 0 {
-		v.complain(path, "%s is no whole number of milliseconds, which is how finely times are read", d)
-	}
+	v.must(d%Duration(time.Millisecond) == 0, path, "%s is no whole number of milliseconds, which is how finely times are read", d)
 }
 
 // throttle checks that a limiter can keep the limit.
 func (v *validator) throttle(path string, t *Throttle) {
 	v.milliseconds(path+".per", t.Per)
-	if t.Form != "funnel" {
-		return
-	}
-	if _, err := limits.NewFunnel(0, int64(t.Limit), int64(t.Per)); err != nil {
-		v.complain(path+".limit", "%d in %s is more than one in a nanosecond; take fewer, or a longer per", t.Limit, t.Per)
-	} else if _, err := limits.NewFunnel(int64(t.Burst), int64(t.Limit), int64(t.Per)); err != nil {
-		v.complain(path+".burst", "a burst of %d takes more than 36 years to run off at %d in %s; take a smaller one", t.Burst, t.Limit, t.Per)
+	if t.Form == "funnel" {
+		_, err := limits.NewFunnel(0, int64(t.Limit), int64(t.Per))
+		if v.must(err == nil, path+".limit", "%d in %s is more than one in a nanosecond; take fewer, or a longer per", t.Limit, t.Per) {
+			_, err = limits.NewFunnel(int64(t.Burst), int64(t.Limit), int64(t.Per))
+			v.must(err == nil, path+".burst", "a burst of %d takes more than 36 years to run off at %d in %s; take a smaller one", t.Burst, t.Limit, t.Per)
+		}
 	}
 }
-
-// digits matches a key that looks like an index.
-var digits = regexp.MustCompile(`\.(0|[1-9][0-9]{0,2})(\.|$)`)
 
 var versionTail = regexp.MustCompile(`_v[0-9]+$`)
 
 // windows checks that every rollup consists of whole shorter ones, and that
 // rows live until everything that depends on them is made.
 func (v *validator) windows(path string, j *Job) {
-	whole := func(at string, d Duration) bool {
-		if d%Duration(time.Second) == 0 {
-			return true
-		}
-		v.complain(at, "%s is no whole number of seconds, which is how finely windows are stored", d)
-		return false
-	}
-	if !whole(path+".window", j.Window) {
+	const seconds = "%s is no whole number of seconds, which is how finely windows are stored"
+	if !v.must(j.Window%second == 0, path+".window", seconds, j.Window) {
 		return
 	}
-	longest := j.Window
+	before := j.Window
 	for i, r := range j.Rollups {
-		at := fmt.Sprintf("%s.rollups[%d]", path, i)
-		window := at
-		if v.origins.Of(at+".window").Source == FromFile {
-			window = at + ".window"
-		}
-		switch {
-		case !whole(window, r.Window):
-			return
-		case r.Window%j.Window != 0:
-			v.complain(path+".window", "%s does not divide %s%s", j.Window, r.Window, tryDivisors(j))
-			return
-		case i > 0 && r.Window <= j.Rollups[i-1].Window:
-			v.complain(window, "%s after %s; list each window once, the shortest first", r.Window, j.Rollups[i-1].Window)
-			return
-		case i > 0 && r.Window%j.Rollups[i-1].Window != 0:
-			v.complain(window, "%s is no multiple of %s, from which it is made; leave one of them out", r.Window, j.Rollups[i-1].Window)
+		at := fmt.Sprintf("%s.rollups[%d].window", path, i)
+		if !v.must(r.Window%second == 0, at, seconds, r.Window) ||
+			!v.must(r.Window%j.Window == 0, path+".window", "%s does not divide %s%s", j.Window, r.Window, tryDivisors(j)) ||
+			!v.must(i == 0 || r.Window > before, at, "%s after %s; list each window once, the shortest first", r.Window, before) ||
+			!v.must(r.Window%before == 0, at, "%s is no multiple of %s, from which it is made; leave one of them out", r.Window, before) {
 			return
 		}
-		longest = r.Window
+		before = r.Window
 	}
-	if least := longest + j.Lateness + day; j.Keep < least {
-		v.complain(path+".keep", "%s is too short to make the rollups again; at least %s (the longest rollup %s + lateness %s + 1d)", j.Keep, wholeDays(least), longest, j.Lateness)
-	}
-	for i := 0; i+1 < len(j.Rollups); i++ {
-		r, next := j.Rollups[i], j.Rollups[i+1].Window
-		if least := next + j.Lateness + day; r.Keep != 0 && r.Keep < least {
-			v.complain(fmt.Sprintf("%s.rollups[%d].keep", path, i), "%s is too short to make %s from these rows; at least %s (%s + lateness %s + 1d)", r.Keep, next, wholeDays(least), next, j.Lateness)
-		} else if at := fmt.Sprintf("%s.rollups[%d].keep_states", path, i); r.KeepStates < least && v.origins.Of(at).Source != FromDefault {
-			v.complain(at, "%s is too short to make %s from these states; at least %s (%s + lateness %s + 1d)", r.KeepStates, next, wholeDays(least), next, j.Lateness)
-		}
+	const tooShort = "%s is too short to make %s from these rows; at least %s (%[2]s + lateness %[4]s + 1d)"
+	least := func(longer Duration) Duration { return longer + j.Lateness + day }
+	v.must(j.Keep >= least(before), path+".keep", tooShort, j.Keep, before, wholeDays(least(before)), j.Lateness)
+	for i, r := range j.Rollups[:len(j.Rollups)-1] {
+		at, next := fmt.Sprintf("%s.rollups[%d]", path, i), j.Rollups[i+1].Window
+		v.must(r.Keep == 0 || r.Keep >= least(next), at+".keep", tooShort, r.Keep, next, wholeDays(least(next)), j.Lateness)
+		v.must(r.KeepStates >= least(next) || !v.given(at+".keep_states"), at+".keep_states", tooShort, r.KeepStates, next, wholeDays(least(next)), j.Lateness)
 	}
 }
+
+const second = Duration(time.Second)
 
 // wholeDays rounds up to whole days, which is how people write it.
 func wholeDays(d Duration) Duration { return (d + day - 1) / day * day }
@@ -215,54 +165,29 @@ func (v *validator) columns(path string, j *Job) {
 		if why == "" && taken[name] != "" {
 			why = name + " names " + taken[name] + " already"
 		}
-		if why != "" {
-			v.complain(at, "%s; choose another name", why)
-			return
+		if v.must(why == "", at, "%s; choose another name", why) {
+			taken[name] = place
 		}
-		taken[name] = place
 	}
 	for i, c := range j.By {
 		place := fmt.Sprintf("by[%d]", i)
 		at := path + "." + place
-		switch {
-		case c.Field == nil && c.Geohash == nil:
-			v.complain(at, "needs field or geohash")
-			continue
-		case c.Field != nil && c.Geohash != nil:
-			v.complain(at, "has field and geohash; keep one")
-			continue
-		case c.Geohash != nil && c.Apply != nil:
-			v.complain(at+".apply", "a geohash has no functions; leave apply out")
-			continue
-		case c.Name == "" && c.Field != nil:
-			v.complain(at, "needs name (what to call the column of %s)", fieldName(c.Field, c.Apply))
-			continue
-		case c.Name == "":
-			v.complain(at, "needs name (what to call the column of cells)")
-			continue
+		if v.must(c.Field == nil || c.Geohash == nil, at, "has field and geohash; keep one") &&
+			v.must(c.Field != nil || c.Geohash != nil, at, "needs field or geohash") &&
+			v.must(c.Geohash == nil || c.Apply == nil, at+".apply", "a geohash has no functions; leave apply out") &&
+			v.must(c.Name != "" && checkName(c.Name) == nil, at, "needs name (what to call the column; only a plain path of lower-case letters makes one by itself)") {
+			claim(at+".name", place, c.Name, unreadable)
 		}
-		name := at + ".name"
-		if v.origins.Of(name).Source == FromDefault {
-			name = at
-		}
-		if err := checkName(c.Name); err != nil { // made from the path
-			v.complain(at, "the path cannot become a column name; give it one: {name: %s, field: %s}", cmpOr(nameLike(strings.ReplaceAll(c.Name, "]", "")), "column"), quoteIndexed(c.Field[0]))
-			continue
-		}
-		claim(name, place, c.Name, unreadable)
 	}
 	for i, m := range j.Measures {
 		place := fmt.Sprintf("measures[%d]", i)
 		at := path + "." + place + ".name"
-		if m.Name == partial {
-			v.complain(at, "partial is the measure that says why live answers are partial; choose another name")
+		if !v.must(m.Name != partial, at, "partial is the measure that says why live answers are partial; choose another name") {
 			continue
 		}
 		claim(at, place, m.Name, unreadableMeasures)
-		if k := m.kind(); k != nil {
-			for _, suffix := range k.parts {
-				claim(at, place+", for its column "+m.Name+suffix+",", m.Name+suffix, nil)
-			}
+		for _, suffix := range m.kind().parts {
+			claim(at, place+", for its column "+m.Name+suffix+",", m.Name+suffix, nil)
 		}
 	}
 }
@@ -276,237 +201,138 @@ func fieldName(paths, apply []string) string {
 	return name
 }
 
-// quoteIndexed puts a path in quotes where YAML needs them.
-func quoteIndexed(path string) string {
-	if strings.ContainsAny(path, "[]") {
-		return strconv.Quote(path)
-	}
-	return path
+// what is what a key reads of a field: values of these kinds, or of any if none is named.
+type what struct {
+	kinds event.Kinds
+	words string
 }
 
-func cmpOr(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
+var (
+	anything what
+	aText    = what{event.Strings, "a text"}
+	aNumber  = what{event.Numbers, "a number"}
+	anID     = what{event.Numbers | event.Strings, "a text or a number"}
+	aValue   = what{event.Numbers | event.Strings | event.Bools, "a text, number or bool"}
+)
 
-// A use is a path that a job reads, in the form of package event, and the key that names it.
+// A use is a key that names a field, and what it reads of it.
 type use struct {
-	at, field string
-	again     bool // the same list names it before
+	at           string
+	paths, apply []string
+	reads        what
 }
 
-// uses returns every path that the job reads.
+// uses returns every key of a job that names a field.
 func (j *Job) uses() (all []use) {
-	add := func(at string, paths []string) {
-		for i, p := range paths {
-			place := at
-			if len(paths) > 1 {
-				place = fmt.Sprintf("%s[%d]", at, i)
-			}
-			all = append(all, use{place, event.ParsePathText(p), slices.Contains(paths[:i], p)})
+	add := func(reads what, at string, paths, apply []string) {
+		if paths != nil {
+			all = append(all, use{at, paths, apply, reads})
 		}
 	}
-	inWhere := func(at string, list []Where) {
-		for i := range list {
-			fields(fmt.Sprintf("%s[%d]", at, i), &list[i], func(at string, paths []string) { add(at+".field", paths) })
-		}
+	where := func(at string, list []Where) {
+		each(at, list, func(at string, w *Where) { add(anything, at+".field", w.Field, w.Apply) })
 	}
-	add("time.field", j.Time.Field)
-	inWhere("where", j.Where)
+	moment := aNumber
+	if j.Time.Unit == event.RFC3339.String() || j.Time.Unit == event.ISO8601.String() {
+		moment = aText
+	}
+	add(moment, "time.field", j.Time.Field, nil)
+	where("where", j.Where)
 	for i, c := range j.By {
 		at := fmt.Sprintf("by[%d]", i)
-		if len(c.Field) == 1 {
-			add(at, c.Field)
-		} else {
-			add(at+".field", c.Field)
-		}
+		add(aValue, at+".field", c.Field, c.Apply)
 		if c.Geohash != nil {
-			add(at+".geohash.lon", c.Geohash.Lon)
-			add(at+".geohash.lat", c.Geohash.Lat)
+			add(aNumber, at+".geohash.lon", c.Geohash.Lon, nil)
+			add(aNumber, at+".geohash.lat", c.Geohash.Lat, nil)
 		}
 	}
 	if j.Dedupe != nil {
-		add("dedupe.field", j.Dedupe.Field)
+		add(anID, "dedupe.field", j.Dedupe.Field, j.Dedupe.Apply)
 	}
 	if j.Throttle != nil {
-		add("throttle.field", j.Throttle.Field)
+		add(anID, "throttle.field", j.Throttle.Field, j.Throttle.Apply)
 	}
 	for i, m := range j.Measures {
 		at := fmt.Sprintf("measures[%d].", i)
-		for _, r := range m.reads() {
-			add(at+r.key, r.paths)
+		add(m.kind().reads, at+"field", m.Field, m.Apply)
+		add(m.kind().reads, at+"member", m.Member, m.Apply)
+		add(aNumber, at+"lon", m.Lon, nil)
+		add(aNumber, at+"lat", m.Lat, nil)
+		where(at+"where", m.Where)
+	}
+	return all
+}
+
+// A field is a path that a job reads, in the form of package event, and the key that names it.
+type field struct{ at, path string }
+
+// fields returns every path that the job reads.
+func (j *Job) fields() (all []field) {
+	for _, u := range j.uses() {
+		for i, p := range u.paths {
+			at := u.at
+			if len(u.paths) > 1 {
+				at = fmt.Sprintf("%s[%d]", at, i)
+			}
+			all = append(all, field{at, event.ParsePathText(p)})
 		}
-		inWhere(at+"where", m.Where)
 	}
 	return all
 }
 
 // paths checks that no field is both a value and an object with other fields.
 func (v *validator) paths(path string, j *Job) {
-	uses := j.uses()
-	format, err := event.ParseFormat(j.Format)
-	inColumns := err == nil && format.HasColumns() // whose names may have dots in them
-	for _, u := range uses {
-		if u.again {
-			v.complain(path+"."+u.at, "%s is listed twice; keep one", event.PathText(u.field))
-		}
-	}
-	distinct := map[string]bool{}
+	fields := j.fields()
 	if j.Each != "" && j.Each != event.Whole { // beside the events there is their array
-		uses = append(uses, use{at: "each", field: event.OfRecord + event.ParsePathText(j.Each)})
+		fields = append(fields, field{"each", event.OfRecord + event.ParsePathText(j.Each)})
 	}
-	for _, u := range uses {
-		for i := range u.field { // the texts on the way are values too
-			if strings.HasPrefix(u.field[i:], "[json]") {
-				distinct[u.field[:i]] = true
-			}
+	format, _ := event.ParseFormat(j.Format)
+	distinct := map[string]bool{}
+	for _, f := range fields {
+		if text, _, ok := strings.Cut(f.path, "[json]"); ok { // the text on the way is a value too
+			distinct[text] = true
 		}
-		distinct[u.field] = true
+		distinct[f.path] = true
 	}
-	if len(distinct) > event.MaxPaths {
-		v.complain(path, "reads %d different fields; at most %d", len(distinct), event.MaxPaths)
-	}
-	warned := map[string]bool{}
-	for _, u := range uses {
-		if strings.HasPrefix(u.field, "header:") { // a name, not steps
+	v.must(len(distinct) <= event.MaxPaths, path, "reads %d different fields; at most %d", len(distinct), event.MaxPaths)
+	for _, f := range fields {
+		if strings.HasPrefix(f.path, "header:") || format.HasColumns() { // names with dots, not steps
 			continue
 		}
-		if rest, ok := strings.CutPrefix(u.field, event.OfRecord); ok && j.Each == "" && !inColumns && !warned[u.field] {
-			warned[u.field] = true
-			v.warn(path+"."+u.at, "%s names a key of that spelling, because each is not given; the field of the event is %s", u.field, rest)
-		}
-		if strings.Contains(u.field, ", ") && !warned[u.field] {
-			warned[u.field] = true
-			v.warn(path+"."+u.at, "%s names one field, with a comma in its name; several fields are a list: [%[1]s]", u.field)
-		}
-		if m := digits.FindStringSubmatchIndex(u.field); m != nil && !warned[u.field] {
-			warned[u.field] = true
-			v.warn(path+"."+u.at, "%s names the key %s of an object; the element of an array is %q", u.field,
-				u.field[m[2]:m[3]], u.field[:m[0]]+"["+u.field[m[2]:m[3]]+"]"+u.field[m[3]:])
-		}
-		for i := range len(u.field) {
-			if outer := u.field[:i]; (u.field[i] == '.' || u.field[i] == '[') && distinct[outer] && !strings.HasPrefix(u.field[i:], "[json]") && !inColumns {
-				v.complain(path+"."+u.at, "%s leads through %s, which this job reads as a value; one of them cannot be right", u.field, outer)
+		for i := range len(f.path) {
+			outer, rest := f.path[:i], f.path[i:]
+			inKey := outer == "key:" && rest != "" && j.KeyFormat != ""
+			if (inKey || rest[0] == '.' || rest[0] == '[' && !strings.HasPrefix(rest, "[json]")) && distinct[outer] {
+				v.complain(path+"."+f.at, "%s leads through %s, which this job reads as a value; name a value inside it there too, or leave one of them out", event.PathText(f.path), event.PathText(outer))
 				break
 			}
 		}
 	}
 }
 
-// defaultOf checks the value that a measure takes where the field is missing.
-func (v *validator) defaultOf(path string, j *Job, m *Measure) {
-	if m.Default == nil {
-		return
-	}
-	if m.Optional {
-		v.complain(path+".default", "an event without the field counts with the default, so optional has no use; keep one of the two")
-		return
-	}
-	w, err := m.spec(j.Name)
-	if err != nil {
-		return // reported with the kind
-	}
-	number := event.Value{Kind: event.Number, Bytes: []byte(*m.Default)}
-	if _, ok := number.Float(); !ok && m.kind().number {
-		v.complain(path+".default", "%q is no number of JSON, or beyond 1.7e308; write it like 10, -0.5 or 1e6", *m.Default)
-	} else if wrong := w.CheckDefault(); wrong != "" {
-		v.complain(path+".default", "%s", wrong)
-	}
-}
-
-// needs checks that no number, text or id is read of what is never one, because every event that has it would
-// be malformed; and that a key with a schema is not read as a value and by its fields too.
-func (v *validator) needs(path string, j *Job) {
-	const ids, plain = event.Numbers | event.Strings, event.Numbers | event.Strings | event.Bools
-	check := func(at string, paths, apply []string, need event.Kinds, needs string) {
-		has := j.kinds(paths, apply)
-		if has == 0 || has&need != 0 {
-			return
-		}
-		if has == event.Composites { // a schema says it
-			inside := "a field of it, such as " + quoteIndexed(paths[0]+".value")
-			if element := paths[0] + "[0]"; j.Schema.Leads(event.ParsePathText(j.Each), event.ParsePathText(element)) {
-				inside = "an element of it, such as " + quoteIndexed(element)
-			}
-			needs += "; name " + inside
-		}
-		v.complain(path+"."+at, "%s is %s, %s", fieldName(paths, apply), kindWords(has), needs)
-	}
-	switch unit, err := event.ParseUnit(j.Time.Unit); {
-	case err != nil:
-	case unit == event.RFC3339, unit == event.ISO8601:
-		check("time.field", j.Time.Field, nil, event.Strings, "and unit "+j.Time.Unit+" needs a text"+otherUnit(j.kinds(j.Time.Field, nil)))
-	default:
-		check("time.field", j.Time.Field, nil, event.Numbers, "and unit "+j.Time.Unit+" needs a number"+otherUnit(j.kinds(j.Time.Field, nil)))
-	}
-	for i, c := range j.By {
-		check(fmt.Sprintf("by[%d]", i), c.Field, c.Apply, plain, "and a column needs a text, number or bool")
-		if g := c.Geohash; g != nil {
-			at := fmt.Sprintf("by[%d].geohash.", i)
-			check(at+"lon", g.Lon, nil, event.Numbers, "and a longitude is a number")
-			check(at+"lat", g.Lat, nil, event.Numbers, "and a latitude is a number")
-		}
-	}
-	if j.Dedupe != nil {
-		check("dedupe.field", j.Dedupe.Field, j.Dedupe.Apply, ids, "and an id is a text or a number")
-	}
-	if j.Throttle != nil {
-		check("throttle.field", j.Throttle.Field, j.Throttle.Apply, ids, "and a key is a text or a number")
-	}
-	for i := range j.Measures {
-		m := &j.Measures[i]
-		for _, r := range m.reads() {
-			at := fmt.Sprintf("measures[%d].%s", i, r.key)
-			switch k := m.kind(); {
-			case k.number, r.key == "lon", r.key == "lat":
-				check(at, r.paths, nil, event.Numbers, "and "+m.Kind+" needs a number")
-			case k.plain:
-				check(at, r.paths, m.Apply, plain, "and "+m.Kind+" needs a text, number or bool")
-			default:
-				check(at, r.paths, m.Apply, ids, "and "+m.Kind+" needs a text or a number")
-			}
-		}
-	}
-	var whole string
+// kinds checks that no number, text or id is read of what is never one, because every event that has it would
+// be malformed.
+func (v *validator) kinds(path string, j *Job) {
 	for _, u := range j.uses() {
-		if j.KeyFormat == event.Protobuf.String() && u.field == "key:" && !strings.Contains(u.at, "where") { // a condition can ask whether it exists
-			v.warn(path+"."+u.at, "a key of protobuf is a message, which is no text and no number, so that every record that has one is malformed; name a field of it, such as key.id")
+		has := j.kinds(u.paths, u.apply)
+		remedy := "name another field"
+		switch {
+		case has == event.Composites:
+			remedy = fmt.Sprintf("name a value in it, such as %s.value or %[1]s[0]", u.paths[0])
+		case u.at == "time.field":
+			remedy = "name another unit or field"
 		}
-		switch key, of := strings.CutPrefix(u.field, "key:"); {
-		case !of || j.KeyFormat == "":
-		case whole == "":
-			whole = u.field
-		case (key == "") != (whole == "key:"):
-			v.complain(path+"."+u.at, "a key that has a schema is read as a value, key, or by its fields, such as key.id, and not both")
-			return
-		}
+		v.must(u.reads == anything || has == 0 || has&u.reads.kinds != 0, path+"."+u.at, "%s is %s, and %s is needed; %s", fieldName(u.paths, u.apply), kindWords(has), u.reads.words, remedy)
 	}
-}
-
-// otherUnit returns the tail of the message about a time of kinds that its unit does not read.
-func otherUnit(has event.Kinds) string {
-	switch {
-	case has == event.Composites: // has no unit
-		return ""
-	case has&event.Numbers != 0:
-		return "; say what the number counts, s, ms, us or ns"
-	case has&event.Strings != 0:
-		return "; say unit: rfc3339 or unit: iso8601 if it is such a time, or unit: record for the timestamp of the record"
-	}
-	return "; say unit: record for the timestamp of the record, or name another field"
 }
 
 // filter checks that a Bloom filter has at most 2^32 bits, and that a few of them
 // fit into memory. what completes "per" in the message: there is one filter per what.
 func (v *validator) filter(at string, capacity int, rate float64, what string) {
 	bits, err := bloom.Bits(capacity, rate)
-	switch bytes := Size(bits / 8); {
-	case err != nil:
-		v.complain(at, "%d ids at an error of %v need more than 2^32 bits; take fewer or a larger error", capacity, rate)
-	case bytes > v.cfg.Memory/4:
-		v.complain(at, "%d ids at an error of %v are %dMiB per %s, more than a quarter of memory (%s); take fewer or a larger error", capacity, rate, bytes>>20, what, v.cfg.Memory)
+	bytes := Size(bits / 8)
+	if v.must(err == nil, at, "%d ids at an error of %v need more than 2^32 bits; take fewer or a larger error", capacity, rate) {
+		v.must(bytes <= v.cfg.Memory/4, at, "%d ids at an error of %v are %dMiB per %s, more than a quarter of memory (%s); take fewer or a larger error", capacity, rate, bytes>>20, what, v.cfg.Memory)
 	}
 }
 
@@ -529,14 +355,13 @@ func (v *validator) tables() {
 		}
 		for _, table := range j.Tables() {
 			first, taken := owner[table]
-			switch {
-			case !taken:
+			if !taken {
 				owner[table] = i
 				continue
-			case first == itself: // a job weir with a measure by member called ledger
-				v.complain(path+".measures", "a measure's view would have the name %s, which a table of weir's own has; rename the measure", table)
-			case first == i: // a measure by member called state or over
-				v.complain(path+".measures", "a measure's view would have the name %s, which another table or view of the job has; rename the measure", table)
+			}
+			switch {
+			case first == itself || first == i: // a job weir with a measure ledger, a job with a measure state
+				v.complain(path+".measures", "a measure's view would have the name %s, which another table or view has; rename the measure", table)
 			case v.cfg.Jobs[first].Name == j.Name:
 				v.complain(path+".name", "%s is the name of jobs[%d] already; choose another name", j.Name, first)
 			default:
@@ -577,7 +402,7 @@ func (j *Job) Tables() (all []string) {
 			table(m.Name + "_state")
 			view(m.Name)
 		}
-		ids = ids || k == &setMeasure || k == &bitmapMeasure
+		ids = ids || k.Kind == window.Set || k.Kind == window.Bitmap
 	}
 	for _, name := range []string{"over", "calendar", "cumulative"} {
 		totals(name)
