@@ -12,7 +12,6 @@ import (
 	"weir/event"
 	"weir/limits"
 	"weir/sketches/bloom"
-	"weir/window"
 )
 
 // job checks one job. Each of its values already has the right form.
@@ -402,7 +401,7 @@ func (j *Job) Tables() (all []string) {
 			table(m.Name + "_state")
 			view(m.Name)
 		}
-		ids = ids || k.Kind == window.Set || k.Kind == window.Bitmap
+		ids = ids || k.people
 	}
 	for _, name := range []string{"over", "calendar", "cumulative"} {
 		totals(name)
