@@ -366,7 +366,7 @@ func (s *totals) floors(t *testing.T) {
 	}
 }
 
-// TestChaosDocument: docs/chaos.md explains every strike, and no others.
+// TestChaosDocument: docs/proof.md explains every strike, and no others.
 func TestChaosDocument(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "docs", "chaos.md"))
 	if err != nil {
@@ -389,6 +389,6 @@ func TestChaosDocument(t *testing.T) {
 	slices.Sort(have)
 	slices.Sort(want)
 	if !slices.Equal(have, want) {
-		t.Errorf("docs/chaos.md explains %v, the strikes are %v", have, want)
+		t.Errorf("docs/proof.md explains %v, the strikes are %v", have, want)
 	}
 }

@@ -80,7 +80,7 @@ func (c *cycle) works(p *process) {
 	}
 }
 
-// strikes are all kinds. The names are those of docs/chaos.md.
+// strikes are all kinds. The names are those of docs/proof.md.
 var strikes = []*strike{
 	{name: "kill", weight: 50, needs: fleet, begin: kill},
 	{name: "take-over", weight: 6, needs: fleet, begin: takeOver},

@@ -353,7 +353,7 @@ func (k *sink) enter(l *window.Line) {
 	k.s.epochs = max(k.s.epochs, int(l.Epoch))
 	key := partitionEpoch{l.Epoch, l.Partition}
 	if l.First == l.Next {
-		k.backup = nil // that an epoch is in use is not forgotten: docs/simulation.md says why
+		k.backup = nil // that an epoch is in use is not forgotten: docs/proof.md says why
 	}
 	lines := k.ledger[key]
 	n, found := slices.BinarySearchFunc(lines, l, func(a window.Line, b *window.Line) int {

@@ -189,7 +189,7 @@ func (s *schedule) failBack(r *rand.Rand) {
 // leave prepares for another topic. It reports false while a
 // process is entering partitions of the present topic into the ledger, or will do so
 // because the ledger may be beyond the end of the log that it read:
-// docs/simulation.md says what is not covered. A process with partitions that the
+// docs/proof.md says what is not covered. A process with partitions that the
 // ledger knows continues, and does not notice.
 func (s *schedule) leave() bool {
 	for _, m := range s.members {

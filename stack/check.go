@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// The floors of docs/stack.md.
+// The floors of make stack.
 const (
 	healthyWithin = 60 * time.Second // from images present to every service healthy
 	numbersWithin = 15 * time.Second // from there to numbers in SQL

@@ -8,7 +8,7 @@
 // It needs a machine with docker, or a bare Debian as root, where it installs and starts
 // a container engine for this run. The images of Kafka, ClickHouse and Go are stand-ins,
 // built from what the machine has. docker-compose.yml is used unchanged, with
-// override.yml. docs/stack.md says what is not tested.
+// override.yml. docs/proof.md says what is not tested.
 //
 // It prints each figure with its floor. It exits with 1 if something fails, after the
 // state and the log of every service, and with 75 if no container engine answers and

@@ -53,6 +53,13 @@ func (p document) rows(t *testing.T, heading string, cells int) (rows [][]string
 	return rows
 }
 
+// common returns the names in the line of a section that begins with "Common" and what it
+// is about: the section Questions explains them.
+func (p document) common(heading, what string) []string {
+	line := regexp.MustCompile("(?m)^Common " + what + ": .*$").FindString(p[heading])
+	return names(line)
+}
+
 var quotedWord = regexp.MustCompile("`([^`]+)`")
 
 // names returns the texts in backquotes in a cell.
@@ -125,17 +132,19 @@ func documentOpenAPI(t *testing.T, p document) {
 		sections++
 		heading := strings.TrimPrefix(path, "/api/v1/")
 		heading = strings.ReplaceAll(strings.ToUpper(heading[:1])+heading[1:], "-", " ")
-		var want, got []string
+		want, got := []string(nil), p.common(heading, "parameters")
 		for _, q := range methods["get"].Parameters {
 			want = append(want, q.Name)
 		}
 		for _, row := range p.rows(t, heading, 3) {
 			got = append(got, names(row[0])...)
 		}
+		slices.Sort(want)
+		slices.Sort(got)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: the page has the parameters %v, the file %v", path, got, want)
 		}
-		want, got = paths("", file.Components.Schemas[filepath.Base(ref.Ref)]), nil
+		want, got = paths("", file.Components.Schemas[filepath.Base(ref.Ref)]), p.common(heading, "fields")
 		for _, row := range p.rows(t, heading, 2) {
 			if _, err := strconv.Atoi(row[0]); err != nil {
 				got = append(got, names(row[0])...)

@@ -1,5 +1,5 @@
 // Command sim runs the simulator: many seeds, one of them, or the negative
-// controls. See docs/simulation.md.
+// controls. See docs/proof.md.
 package main
 
 import (
