@@ -1,7 +1,6 @@
 package event
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 )
@@ -40,23 +39,5 @@ func benchmarkScanner(b *testing.B, scan func(*Scanner, []byte, []Value) error) 
 	}
 }
 
-func BenchmarkClick(b *testing.B)       { benchmarkScanner(b, (*Scanner).Scan) }
-func BenchmarkClickNew(b *testing.B)    { benchmarkScanner(b, (*Scanner).scanNew) }
-func BenchmarkClickReject(b *testing.B) { benchmarkReject(b) }
-
-func benchmarkReject(b *testing.B) {
-	docs := clicks()
-	for i, doc := range docs {
-		docs[i] = doc[:len(doc)-1]
-	}
-	s := newScanner(b, clickPaths...)
-	vals := make([]Value, len(clickPaths))
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		if err := s.Scan(docs[i%len(docs)], vals); !errors.Is(err, ErrTruncated) {
-			b.Fatal(err)
-		}
-		i++
-	}
-}
+func BenchmarkClick(b *testing.B)    { benchmarkScanner(b, (*Scanner).Scan) }
+func BenchmarkClickNew(b *testing.B) { benchmarkScanner(b, (*Scanner).scanNew) }

@@ -76,22 +76,6 @@ func TestEnvelope(t *testing.T) {
 	}
 }
 
-func TestEnvelopeDoesNotAllocate(t *testing.T) {
-	r, err := NewReader(Form{Format: JSON}, []string{"ts", "key:", "key:user", "header:b"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rec := Record{Value: []byte(`{"ts":1}`), Envelope: &Envelope{Key: []byte(`{"user":"ada"}`), Headers: headers("a", "1", "b", "2")}}
-	vals := make([]Value, 4)
-	if n := testing.AllocsPerRun(100, func() {
-		if err := r.Read(&rec, vals); err != nil || string(vals[3].Bytes) != "2" || string(vals[2].Bytes) != "ada" {
-			t.Fatal(vals, err)
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations per record, want none", n)
-	}
-}
-
 // TestPathText: what a configuration names and what a Spec keeps are one to one.
 func TestPathText(t *testing.T) {
 	for _, c := range [][2]string{

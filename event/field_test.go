@@ -178,17 +178,3 @@ func TestCompare(t *testing.T) {
 		}
 	}
 }
-
-func TestFieldsAllocateNothing(t *testing.T) {
-	f := Field{Apply: []Function{Trim, Host, Lower}}
-	vals := []Value{{}, str(" HTTPS://u@Example.ORG:80/x ")}
-	at := []int{0, 1}
-	bound, _ := ParseBound("12.5")
-	text := make([]byte, 0, 64)
-	if n := testing.AllocsPerRun(100, func() {
-		_, text = f.First(vals, at, text[:0])
-		_, _ = Value{Number, vals[1].Bytes}.Compare(&bound)
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}

@@ -118,15 +118,3 @@ func FuzzInflate(f *testing.F) {
 		}
 	})
 }
-
-func TestInflateDoesNotAllocate(t *testing.T) {
-	var i inflater
-	value := zipped(t, bytes.Repeat([]byte("weir "), 5000))
-	if n := testing.AllocsPerRun(100, func() {
-		if b, err := i.body(value[:glueSize], value[glueSize:]); err != nil || len(b) != 25_000 {
-			t.Fatal(len(b), err)
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations per value, want none", n)
-	}
-}

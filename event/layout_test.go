@@ -1,7 +1,6 @@
 package event
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 )
@@ -122,59 +121,6 @@ func TestLayoutHolds(t *testing.T) {
 	}
 	for _, doc := range docs {
 		checkScan(t, s, []byte(doc), refPaths)
-	}
-}
-
-// An array with wanted elements has one layout, however long it is.
-func TestLayoutOfArrays(t *testing.T) {
-	s := newScanner(t, refPaths...)
-	docs := []string{
-		`{"ts":1,"items":[{"sku":"a","n":1},{"sku":"b","n":2}],"tags":["x","y","z"]}`,
-		`{"ts":2,"items":[{"sku":"a","n":1},{"sku":"b","n":2},{"sku":"c"}],"tags":["x","y",7,"z","z"]}`,
-		`{"ts":3,"items":[{"sku":5,"n":[]},{"sku":null,"n":2},1,[2],"3"],"tags":["x",{},[3],null]}`,
-	}
-	teach(t, s, docs[:1])
-	if n := hits(s, docs); n != len(docs) {
-		t.Errorf("%d of %d documents have a known layout, want all", n, len(docs))
-	}
-	checkScan(t, s, []byte(docs[2]), refPaths)
-	for _, docs := range [][]string{
-		{`{"items":[]}`, `{"items":[7]}`, `{"items":null}`, `{"items":{}}`, `{"items":[{"sku":1}]}`},
-		{`{"tags":[1]}`, `{"tags":[]}`, `{"either":[]}`, `{"either":{}}`, `{"either":2}`},
-	} {
-		s := newScanner(t, refPaths...)
-		teach(t, s, docs)
-		if n := hits(s, docs); n != len(docs) {
-			t.Errorf("%d of %q have a known layout, want all", n, docs)
-		}
-		for _, doc := range docs {
-			checkScan(t, s, []byte(doc), refPaths)
-		}
-	}
-}
-
-// Traffic without any order must not push the scanner beyond its bounds, and
-// the scanner must still learn a producer that comes after it.
-func TestLayoutsRecover(t *testing.T) {
-	s := newScanner(t, refPaths...)
-	for i := range 3 * fullMisses {
-		teach(t, s, []string{fmt.Sprintf(`{"k%d":1,"ts":2}`, i)})
-	}
-	if s.known.size > maxSteps || len(s.known.bytes) > maxLiteral {
-		t.Errorf("%d steps and %d bytes of literals remembered", s.known.size, len(s.known.bytes))
-	}
-	first := 0
-	for at := s.known.steps[0].next; at != 0; at = s.known.steps[at].other {
-		first++
-	}
-	if first > maxOthers {
-		t.Errorf("%d steps to try for every document, the bound is %d", first, maxOthers)
-	}
-	for range 2 * fullMisses {
-		teach(t, s, []string{click})
-	}
-	if hits(s, []string{click}) != 1 {
-		t.Error("a steady producer is not learned after disorder")
 	}
 }
 

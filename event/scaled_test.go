@@ -2,7 +2,6 @@ package event
 
 import (
 	"math/big"
-	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -35,33 +34,5 @@ func TestScaled(t *testing.T) {
 		if _, _, ok := v.Scaled(2); ok {
 			t.Errorf("%v is a number", v)
 		}
-	}
-}
-
-// TestShortScaled: what shortScaled reads, longScaled reads in the same way, and many texts are
-// read by it.
-func TestShortScaled(t *testing.T) {
-	r := rand.New(rand.NewPCG(4, 2))
-	short := 0
-	for range 40_000 {
-		text := make([]byte, r.IntN(20))
-		for i := range text {
-			text[i] = "00112233445566778899.-e"[min(r.IntN(24), 22)]
-			if r.IntN(3) > 0 {
-				text[i] = '0' + byte(r.IntN(10))
-			}
-		}
-		scale := r.IntN(10)
-		got, ok := shortScaled(text, scale)
-		if !ok {
-			continue
-		}
-		short++
-		if want, large, ok := longScaled(text, scale); got != want || large || !ok {
-			t.Fatalf("%s with scale %d is %d units, want %d, large %t, a number %t", text, scale, got, want, large, ok)
-		}
-	}
-	if short < 4000 {
-		t.Errorf("only %d texts are short", short)
 	}
 }

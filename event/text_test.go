@@ -2,10 +2,7 @@ package event
 
 import (
 	"encoding/binary"
-	"math"
 	"math/bits"
-	"math/rand/v2"
-	"strconv"
 	"testing"
 )
 
@@ -47,33 +44,5 @@ func TestWordsExhaustively(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestAppendInteger compares with strconv at the edges of all lengths, and on random numbers.
-func TestAppendInteger(t *testing.T) {
-	check := func(n int64) {
-		t.Helper()
-		if got, want := string(appendInteger([]byte("x"), n)), "x"+strconv.FormatInt(n, 10); got != want {
-			t.Fatalf("%d is written as %s", n, got)
-		}
-	}
-	for n := int64(1); n > 0 && n < math.MaxInt64/10; n *= 10 {
-		for d := int64(-2); d <= 2; d++ {
-			check(n + d)
-			check(-n - d)
-			check(9*n + d)
-		}
-	}
-	for _, n := range []int64{0, math.MaxInt64, math.MinInt64} {
-		check(n)
-	}
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 100_000 {
-		check(int64(r.Uint64()) >> r.IntN(64))
-	}
-	for n := range int64(20_000) {
-		check(n)
-		check(n * 1000)
 	}
 }

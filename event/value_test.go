@@ -329,24 +329,6 @@ func FuzzNumber(f *testing.F) {
 	})
 }
 
-func TestValueMethodsAllocateNothing(t *testing.T) {
-	vals := []Value{num("1763600000123"), num("1763600000.123456789012345678901234567890"), num("38.115556"),
-		num("0.1234567890123456789012345678901234567890"), num("1e309"), num("1e-400"), str("2026-11-20T10:05:00.5+01:00"), str("2026-11-20 10:05:00.5+01"), {}}
-	n := testing.AllocsPerRun(100, func() {
-		for _, v := range vals {
-			for u := Seconds; u <= RecordTime; u++ {
-				v.Time(u)
-			}
-			v.Float()
-			v.Uint32()
-			v.ID()
-		}
-	})
-	if n != 0 {
-		t.Errorf("%.1f allocations, want 0", n)
-	}
-}
-
 // TestPlainInt: a number of up to eight bytes is read in the same way whether it is the end of its
 // buffer or digits, signs or anything else follow.
 func TestPlainInt(t *testing.T) {

@@ -82,7 +82,7 @@ func TestAbortedTransactionsReadAsFranzDoes(t *testing.T) {
 		}
 		inside[i] = false
 	}
-	for k := range 600 {
+	for k := range 240 {
 		i := r.IntN(4)
 		c := plain
 		if i < 3 {
@@ -118,7 +118,7 @@ func TestAbortedTransactionsReadAsFranzDoes(t *testing.T) {
 		got := readAll(t, s)
 		if want == nil {
 			want = franz(t, kafka.Addrs(), topic, got.next)
-			t.Logf("%d of 600 records are visible, %d transactions aborted", len(want[0]), aborted)
+			t.Logf("%d of 240 records are visible, %d transactions aborted", len(want[0]), aborted)
 		}
 		same(t, fmt.Sprintf("%d bytes per partition, %d per request", size.partition, size.request), got.records, want)
 		s.Close()

@@ -355,25 +355,6 @@ func TestUntilEnd(t *testing.T) {
 	}
 }
 
-// TestUntilEndCommits: an earlier run made everything durable and was ended before it
-// committed. The next one commits, although it ends before it has read anything.
-func TestUntilEndCommits(t *testing.T) {
-	sink := newSink(spec())
-	src := &fakeSource{log: newLog(3, 700), committed: map[int32]int64{}}
-	for run := range 2 {
-		clear(src.committed)
-		src.silent = run == 1
-		if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true}); err != nil {
-			t.Fatal(err)
-		}
-		for p := range int32(3) {
-			if c := src.committed[p]; c != 700 {
-				t.Errorf("run %d: partition %d committed at %d, want 700", run, p, c)
-			}
-		}
-	}
-}
-
 // An otherSource changes what a source says of each partition.
 type otherSource struct {
 	*fakeSource
@@ -495,51 +476,6 @@ func (g stoppingGeneration) Fetch(ctx context.Context, from map[int32]int64, del
 		}
 		return deliver(p)
 	})
-}
-
-// forgetfulSource refuses its first commits.
-type forgetfulSource struct {
-	*fakeSource
-	refused atomic.Int32
-}
-
-type forgetfulGeneration struct {
-	Generation
-	s *forgetfulSource
-}
-
-func (s *forgetfulSource) Next(ctx context.Context) (Generation, error) {
-	g, err := s.fakeSource.Next(ctx)
-	return forgetfulGeneration{g, s}, err
-}
-
-func (g forgetfulGeneration) Commit(ctx context.Context, next map[int32]int64) error {
-	if g.s.refused.Add(1) <= 2 {
-		return errors.New("the coordinator is loading")
-	}
-	return g.Generation.Commit(ctx, next)
-}
-
-// TestCommitIsRepeated: a commit that failed is repeated, also if no further
-// record comes, because people watch the group's lag.
-func TestCommitIsRepeated(t *testing.T) {
-	defer func(d time.Duration) { commitPause = d }(commitPause)
-	commitPause = time.Millisecond
-	src := &forgetfulSource{fakeSource: &fakeSource{log: newLog(2, 5), committed: map[int32]int64{}}}
-	_, stop := started(t, Config{Source: src, Sink: newSink(spec()), Flush: 5 * time.Millisecond})
-	committed := func() map[int32]int64 {
-		src.mu.Lock()
-		defer src.mu.Unlock()
-		return maps.Clone(src.committed)
-	}
-	want := map[int32]int64{0: 5, 1: 5}
-	await.Until(t, func() error {
-		if !maps.Equal(committed(), want) {
-			return fmt.Errorf("committed %v after %d tries, want %v", committed(), src.refused.Load(), want)
-		}
-		return nil
-	})
-	stop()
 }
 
 type fatalError struct{ error }

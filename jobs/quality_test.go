@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -27,25 +26,6 @@ func stored(good uint64, dead ...window.DeadLetter) *window.Changes {
 		c.Outcomes[d.Outcome]++
 	}
 	return c
-}
-
-// TestQualityOfArrays: where records are arrays of events, the warning is about the records
-// that have bad events, whether or not other events of them count, and their reasons are told without
-// the place in the record.
-func TestQualityOfArrays(t *testing.T) {
-	var out bytes.Buffer
-	var q quality
-	c := stored(1000)
-	for i := range 30 {
-		c.Dead = append(c.Dead, window.DeadLetter{Offset: int64(i), Outcome: window.Malformed, Reason: fmt.Sprintf("field page is missing; event %d of 40 in the record", i+1)})
-	}
-	c.Events = window.Events{All: 40_000, By: [window.Gap]uint64{window.Counted: 39_970, window.Malformed: 30}}
-	c.Capped = 390 // 39 % of the records, 1 % of the events
-	q.add(time.UnixMilli(1_763_600_000_000), c, "clicks", slog.New(slog.NewTextHandler(&out, nil)))
-	const want = "3 % of the last 1,000 records of job clicks have events that are malformed: field page is missing, e.g. partition 0 offset 0"
-	if q.malformed.warning != want || strings.Count(out.String(), "msg=") != 1 {
-		t.Errorf("%q, want %q; the log has\n%s", q.malformed.warning, want, out.String())
-	}
 }
 
 // TestQuality: a warning about bad records has the share, the most frequent

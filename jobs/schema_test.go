@@ -141,46 +141,6 @@ func TestSchemaOutage(t *testing.T) {
 	})
 }
 
-// TestUntilEndWithoutASchema: a backfill waits for a schema as long as for an open transaction. Then all records
-// before it are durable, and the error names where the partition stands.
-func TestUntilEndWithoutASchema(t *testing.T) {
-	for _, comes := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			const half = 1000
-			double, sink := &schemaDouble{}, newSink(avroSpec())
-			double.away.Store(true)
-			if comes {
-				time.AfterFunc(40*time.Second, func() { double.away.Store(false) })
-			}
-			src := &fakeSource{log: avroLog(half), committed: map[int32]int64{}}
-			j, err := New(Config{Spec: avroSpec(), Topic: "clicks", Source: src, Sink: sink, Schemas: double, Workers: 1, UntilEnd: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			defer cancel()
-			began := time.Now()
-			err = j.Run(ctx)
-			took, next := time.Since(began), int64(2*half)
-			if !comes {
-				next = half
-				if !errors.Is(err, ErrUnread) || !errors.Is(err, ErrSchema) || !strings.HasSuffix(err.Error(), "topic clicks: not all was read: a schema cannot be had: partition 0 waits at offset 1000 for schema id 2") {
-					t.Errorf("the schema does not come: %v", err)
-				}
-				if took < time.Minute || took > 3*time.Minute {
-					t.Errorf("it waited for %s", took)
-				}
-			} else if err != nil || took > 3*time.Minute {
-				t.Errorf("the schema comes: %v after %s", err, took)
-			}
-			known, err := sink.Known(t.Context())
-			if err != nil || known[0].Next != next {
-				t.Errorf("the ledger is %v, %v, want %d", known, err, next)
-			}
-		})
-	}
-}
-
 // TestSchemaHoldsUpOnePartition: while a partition waits for a schema, the others of the same
 // worker are counted to their ends; so are those that begin to wait later for another reason,
 // once it is over. In the end all are counted as without waits.

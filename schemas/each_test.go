@@ -3,7 +3,6 @@ package schemas
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -167,69 +166,6 @@ func FuzzAvroEach(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { checkAvroEach(t, r, plain, alone, oracle, data) })
 }
 
-// eachText returns the events of a record in words.
-func eachText(r *event.Reader, data []byte, paths int) string {
-	n, err := open(r, data)
-	if err != nil {
-		return err.Error()
-	}
-	vals, all := make([]event.Value, paths), []string{fmt.Sprint(n)}
-	for i := range n {
-		if err := r.ReadEvent(i, vals); err != nil {
-			all = append(all, err.Error())
-			continue
-		}
-		words := []string{}
-		for _, v := range vals {
-			words = append(words, string(v.Bytes))
-		}
-		all = append(all, strings.Join(words, ","))
-	}
-	return strings.Join(all, "; ")
-}
-
-// TestAvroEach: where an array of events can be in a schema, and what its bytes may be.
-func TestAvroEach(t *testing.T) {
-	const item = `{"type":"record","name":"E","fields":[{"name":"a","type":"int"},{"name":"s","type":"string"}]}`
-	for _, c := range []struct {
-		name, schema, each, data, want string
-	}{
-		{"whole", `{"type":"array","items":` + item + `}`, "$", "\x04\x02\x02x\x04\x02y\x00", "2; 1,x; 2,y"},
-		{"whole, of nothing", `{"type":"array","items":` + item + `}`, "$", "\x00", "0"},
-		{"whole, null", `["null",{"type":"array","items":` + item + `}]`, "$", "\x00", event.ErrNotArray.Error()},
-		{"whole, a record", item, "$", "\x02\x00", event.ErrNotArray.Error()},
-		{"blocks, one with its length", `{"type":"array","items":` + item + `}`, "$", "\x02\x02\x00\x01\x06\x04\x02y\x00", "2; 1,; 2,y"},
-		{"a block of another length", `{"type":"array","items":` + item + `}`, "$", "\x01\x08\x04\x02y\x00\x00", event.ErrAvroBlock.Error()},
-		{"bytes behind", `{"type":"array","items":` + item + `}`, "$", "\x00\x00", event.ErrAvroTrail.Error()},
-		{"no UTF-8 in one", `{"type":"array","items":` + item + `}`, "$", "\x04\x02\x02\xff\x04\x02y\x00", "2; " + event.ErrUTF8.Error() + "; 2,y"},
-		{"an int beyond 32 bits in one", `{"type":"array","items":` + item + `}`, "$", "\x04\x80\x80\x80\x80\x20\x02x\x04\x02y\x00", "2; " + event.ErrAvroInt.Error() + "; 2,y"},
-		{"cut in one", `{"type":"array","items":` + item + `}`, "$", "\x04\x02\x02x\x04\x08y\x00", event.ErrAvroEnd.Error()},
-		{"of maps", `{"type":"array","items":{"type":"map","values":"int"}}`, "$", "\x02\x02\x02a\x0e\x00\x00", "1; 7,"},
-		{"of numbers", `{"type":"array","items":"int"}`, "$", "\x04\x02\x04\x00", "2; " + event.ErrNotRecord.Error() + "; " + event.ErrNotRecord.Error()},
-		{"of what takes no bytes", `{"type":"array","items":{"type":"record","name":"N","fields":[]}}`, "$", "\x06\x00", "3; ,; ,; ,"},
-		{"too many that take no bytes", `{"type":"array","items":"null"}`, "$", "\x80\x80\x20\x00", event.ErrEvents.Error()},
-		{"too many in two blocks", `{"type":"array","items":"null"}`, "$", "\x80\x80\x10\xfe\xff\x0f\x02\x00", event.ErrEvents.Error()},
-		{"in a field", `{"type":"record","name":"R","fields":[{"name":"e","type":{"type":"array","items":` + item + `}}]}`, "e", "\x02\x02\x02x\x00", "1; 1,x"},
-		{"in a field that the schema lacks", `{"type":"record","name":"R","fields":[{"name":"x","type":{"type":"array","items":` + item + `}}]}`, "e", "\x00", "event: field e is missing"},
-		{"in a field that is a record", `{"type":"record","name":"R","fields":[{"name":"e","type":` + item + `}]}`, "e", "\x02\x00", "event: field e is not an array"},
-		{"in a field that is a text", `{"type":"record","name":"R","fields":[{"name":"e","type":"string"}]}`, "e", "\x02[", "event: field e is not an array"},
-		{"in an element", `{"type":"record","name":"R","fields":[{"name":"e","type":{"type":"array","items":{"type":"array","items":` + item + `}}}]}`, "e[1]", "\x04\x00\x02\x02\x02x\x00\x00", "1; 1,x"},
-		{"in an element that is not there", `{"type":"record","name":"R","fields":[{"name":"e","type":{"type":"array","items":{"type":"array","items":` + item + `}}}]}`, "e[1]", "\x02\x00\x00", "event: field e[1] is missing"},
-		{"in a map, twice", `{"type":"map","values":["null",{"type":"array","items":` + item + `}]}`, "e", "\x04\x02e\x02\x04\x02\x02x\x04\x02y\x00\x02e\x02\x02\x06\x02z\x00\x00", "1; 3,z"},
-		{"in a map, null the second time", `{"type":"map","values":["null",{"type":"array","items":` + item + `}]}`, "e", "\x04\x02e\x02\x02\x02\x02x\x00\x02e\x00\x00", "event: field e is missing"},
-		{"in two branches", `[{"type":"record","name":"A","fields":[{"name":"e","type":{"type":"array","items":` + item + `}}]},{"type":"record","name":"B","fields":[{"name":"e","type":{"type":"array","items":{"type":"record","name":"F","fields":[{"name":"s","type":"string"}]}}}]}]`,
-			"e", "\x02\x02\x02x\x00", "1; ,x"},
-		{"of what contains itself", `{"type":"record","name":"T","fields":[{"name":"a","type":"int"},{"name":"e","type":{"type":"array","items":"T"}}]}`, "e", "\x02\x02\x04\x02\x06\x00\x00\x00", "1; 2,"},
-	} {
-		r := eachReader(t, event.Avro, mustAvro(t, c.schema), c.each, []string{"a", "s"})
-		for range 2 {
-			if got := eachText(r, []byte(c.data), 2); got != c.want {
-				t.Errorf("%s: %s, want %s", c.name, got, c.want)
-			}
-		}
-	}
-}
-
 const eachProto = everyMessage + `
 message Batch { int32 sent_at = 2; Body body = 1; string after = 14; oneof either { Body other = 4; string none = 5; } map<string, Body> by = 6; }
 message Body { string app = 1; repeated Event events = 2; repeated string texts = 3; Event one = 4; }
@@ -370,50 +306,4 @@ func FuzzProtobufEach(f *testing.F) {
 			checkProtoEach(t, of, &all[i], plain, data)
 		}
 	})
-}
-
-// TestBinaryEachDoesNotAllocate: not for a record, and not for an event.
-func TestBinaryEachDoesNotAllocate(t *testing.T) {
-	_, inProto := batchOf(t)
-	random := rand.New(rand.NewPCG(20, 6))
-	oracle := avro.MustParse(batches)
-	of, _ := batchOf(t)
-	for _, c := range []struct {
-		format event.Format
-		schema *event.Schema
-		paths  []string
-		data   func() []byte
-	}{
-		{event.Avro, mustAvro(t, batches), eachPaths, func() []byte { return randomBatch(t, random, oracle) }},
-		{event.Protobuf, inProto, append(slices.Clone(messagePaths), "record:sent_at", "record:body.app"), func() []byte { return randomEvent(t, random, of) }},
-	} {
-		r := eachReader(t, c.format, c.schema, "body.events", c.paths)
-		vals := make([]event.Value, len(c.paths))
-		var records [][]byte
-		for len(records) < 100 {
-			if data := c.data(); func() bool { n, _ := open(r, data); return n > 0 }() {
-				records = append(records, data)
-			}
-		}
-		rec := event.Record{}
-		if n := testing.AllocsPerRun(20, func() {
-			for _, data := range records {
-				rec.Value = data
-				if _, ok := r.Select(&rec); !ok {
-					t.Fatal("not known")
-				}
-				events, err := r.Open(&rec)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i := range events {
-					if err := r.ReadEvent(i, vals); err != nil && !errors.Is(err, event.ErrNotRecord) {
-						t.Fatal(err)
-					}
-				}
-			}
-		}); n != 0 {
-			t.Errorf("%s: %v allocations for 100 records, want none", c.format, n)
-		}
-	}
 }
