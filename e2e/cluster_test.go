@@ -47,7 +47,7 @@ func (s *server) knows(shards ...int) {
 func (s *server) start() {
 	s.t.Helper()
 	var err error
-	if s.native, err = local.StartNative(s.cfg); err != nil {
+	if s.native, err = local.StartNative(s.t.Context(), s.cfg); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -67,7 +67,7 @@ func newCluster(t *testing.T, zones ...string) []*server {
 		return p
 	}
 	for i, zone := range zones {
-		s := &server{t: t, cfg: local.NativeConfig{Data: filepath.Join(dir, fmt.Sprint("data", i)), HTTP: port(), TCP: port(), Config: filepath.Join(dir, fmt.Sprintf("config%d.xml", i)), Threads: 1, Zone: zone}}
+		s := &server{t: t, cfg: local.NativeConfig{Data: filepath.Join(dir, fmt.Sprint("data", i)), HTTP: port(), TCP: port(), Config: filepath.Join(dir, fmt.Sprintf("config%d.xml", i)), Settings: map[string]string{"max_threads": "1"}, Zone: zone}}
 		servers, ports, order = append(servers, s), append(ports, s.cfg.TCP), append(order, i)
 	}
 	for _, s := range servers {

@@ -3,6 +3,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ func startBroker(ctx context.Context, cfg BrokerConfig) (_ *Broker, err error) {
 		}
 	}
 	opts = append(opts, kfake.ListenFn(func(string, string) (net.Listener, error) {
-		return advertised{l, first(cfg.Advertise, b.addr)}, nil
+		return advertised{l, cmp.Or(cfg.Advertise, b.addr)}, nil
 	}))
 	if b.cluster, err = kfake.NewCluster(opts...); err != nil {
 		l.Close()

@@ -2,20 +2,20 @@ package local
 
 import (
 	"context"
-	"encoding/json"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"slices"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"weir/internal/backoff"
-	"weir/internal/child"
 	"weir/internal/local/libchdb"
 )
 
@@ -29,23 +29,23 @@ func FindEngine() (string, error) {
 	return libchdb.Find()
 }
 
-// Engine is an embedded ClickHouse in a child process. A crash of the engine
-// ends the child, not this process; this process starts the child again with
-// the same data and address. Data that was acknowledged before the crash is
-// there after it.
+// Engine is an embedded ClickHouse: a Native in a child process, and a proxy in
+// front of it. A crash of ClickHouse ends the child, not this process; this process
+// starts the child again with the same data. Data that was acknowledged before the
+// crash is there after it. The proxy keeps the address, and requests wait meanwhile.
 type Engine struct {
 	url    string
 	cfg    EngineConfig
 	policy restarts
-	exe    string
-	sock   *os.File // the listening socket, kept open across restarts
+	key    string // the secret between proxy and ClickHouse
+	proxy  *http.Server
 	lock   *os.File // of the directory, against engines of other processes
 
 	stop context.CancelFunc
 	done chan struct{}
 
 	mu       sync.Mutex
-	pid      int
+	now      *Native // nil while there is none
 	restarts int
 	err      error // why it has stopped for good
 }
@@ -60,17 +60,16 @@ type restarts struct {
 
 var defaultRestarts = restarts{pause: backoff.Backoff[time.Duration]{First: 100 * time.Millisecond, Most: 5 * time.Second}, quiet: time.Minute, limit: 10}
 
-// startTimeout is how long a child may take to answer /ping. Loading takes
-// about 0.2 s if the library is in the page cache; otherwise 560 MB are read
-// first, and the machine may be busy.
-const startTimeout = 2 * time.Minute
-
-// StartEngine starts an engine in a child process and returns when it
-// answers. The child is this program's executable, which must call MaybeChild;
-// it dies with this process, even if that is killed. Cancelling ctx stops the
-// start, not a running engine: Close does that.
+// StartEngine starts an engine and returns when it answers. The child is this
+// program's executable, which must call MaybeChild; it dies with this process,
+// even if that is killed. Cancelling ctx stops the start, not a running engine:
+// Close does that.
 func StartEngine(ctx context.Context, cfg EngineConfig) (*Engine, error) {
-	return startEngine(ctx, cfg, defaultRestarts)
+	e, err := startEngine(ctx, cfg, defaultRestarts)
+	if err != nil {
+		return nil, fmt.Errorf("local: engine: %w", err)
+	}
+	return e, nil
 }
 
 func startEngine(ctx context.Context, cfg EngineConfig, policy restarts) (*Engine, error) {
@@ -78,48 +77,67 @@ func startEngine(ctx context.Context, cfg EngineConfig, policy restarts) (*Engin
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, policy: policy, done: make(chan struct{})}
-	if e.exe, err = os.Executable(); err != nil {
-		return nil, fmt.Errorf("local: engine: %w", err)
-	}
-	// This process makes the socket and every child inherits it. So the address
-	// stays taken between a crash and the restart, and clients that connect
-	// meanwhile wait instead of being refused.
+	run, stop := context.WithCancel(context.Background())
+	e := &Engine{cfg: cfg, policy: policy, key: rand.Text(), stop: stop, done: make(chan struct{})}
 	l, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("local: engine: %w", err)
-	}
-	e.url = "http://" + l.Addr().String()
-	e.sock, err = l.(*net.TCPListener).File()
-	l.Close() // sock is a duplicate and keeps the address
-	if err != nil {
-		return nil, fmt.Errorf("local: engine: %w", err)
+		return nil, err
 	}
 	if e.lock, err = lockDir(cfg.Data, "engine"); err != nil {
-		e.sock.Close()
-		return nil, fmt.Errorf("local: engine: %w", err)
+		l.Close()
+		return nil, err
 	}
-	c, err := e.launch(ctx)
+	config := fmt.Appendf(nil, keyed, e.key, cfg.Memory, cfg.Memory/8)
+	if err = os.WriteFile(e.config(), config, 0o600); err == nil {
+		err = e.launch(ctx)
+	}
 	if err != nil {
 		e.lock.Close()
-		e.sock.Close()
-		return nil, fmt.Errorf("local: engine: %w", err)
+		l.Close()
+		return nil, err
 	}
-	run, stop := context.WithCancel(context.Background())
-	e.stop = stop
-	go e.supervise(run, c)
+	e.url = "http://" + l.Addr().String()
+	e.proxy = e.newProxy(l.Addr().(*net.TCPAddr).IP.IsLoopback())
+	go func() { _ = e.proxy.Serve(l) }() // until supervise ends it
+	go e.supervise(run)
 	return e, nil
+}
+
+// config returns the file of ClickHouse's configuration.
+func (e *Engine) config() string { return filepath.Join(e.cfg.Data, "engine.xml") }
+
+// ServeEngine runs an engine until ctx ends. It is the core of `weir engine`.
+func ServeEngine(ctx context.Context, cfg EngineConfig) error {
+	start := time.Now()
+	e, err := StartEngine(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	e.cfg.Log.Info("engine: ready", "url", e.url, "data", e.cfg.Data, "took", time.Since(start).Round(time.Millisecond))
+	select {
+	case <-ctx.Done():
+	case <-e.done:
+	}
+	return e.Close()
 }
 
 // URL returns the engine's address, such as http://127.0.0.1:8123. It does not
 // change.
 func (e *Engine) URL() string { return e.url }
 
-// Pid returns the child's process id, 0 while there is none.
-func (e *Engine) Pid() int {
+// child returns the child, nil while there is none.
+func (e *Engine) child() *Native {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.pid
+	return e.now
+}
+
+// Pid returns the child's process id, 0 while there is none.
+func (e *Engine) Pid() int {
+	if c := e.child(); c != nil {
+		return c.Pid()
+	}
+	return 0
 }
 
 // Restarts counts how often the engine came back after a crash.
@@ -151,32 +169,44 @@ func (e *Engine) Close() error {
 
 // supervise watches one child after another until Close, or until too many
 // crashes.
-func (e *Engine) supervise(ctx context.Context, c *process) {
+func (e *Engine) supervise(ctx context.Context) {
 	defer close(e.done)
 	defer e.lock.Close()
-	defer e.sock.Close()
-	defer e.setPid(0)
+	defer e.proxy.Close()
 	crashes, last := 0, time.Now()
-	for c != nil {
+	for {
+		c := e.child()
 		select {
 		case <-ctx.Done():
-			c.end()
+			e.drain()
+			c.Kill()
 			return
 		case <-c.Gone:
 		}
-		c.kill()
-		e.setPid(0)
+		c.Kill()
+		e.set(nil)
 		if time.Since(last) > e.policy.quiet {
 			crashes = 0
 		}
 		last = time.Now()
-		c, crashes = e.restart(ctx, c.why(), crashes)
+		if crashes = e.restart(ctx, c.why(), crashes); e.child() == nil {
+			return
+		}
+	}
+}
+
+// drain lets running queries end.
+func (e *Engine) drain() {
+	grace, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := e.proxy.Shutdown(grace); err != nil {
+		e.cfg.Log.Warn("engine: queries were still running at its end", "error", err)
 	}
 }
 
 // restart starts a new child after a crash. A start that fails counts as a
-// crash too. It returns nil after Close, or after too many crashes.
-func (e *Engine) restart(ctx context.Context, cause error, crashes int) (*process, int) {
+// crash too. There is none after Close, or after too many crashes.
+func (e *Engine) restart(ctx context.Context, cause error, crashes int) int {
 	for {
 		if crashes++; crashes > e.policy.limit {
 			err := fmt.Errorf("local: engine: crashed %d times in a row: %w", crashes, cause)
@@ -184,26 +214,26 @@ func (e *Engine) restart(ctx context.Context, cause error, crashes int) (*proces
 			e.mu.Lock()
 			e.err = err
 			e.mu.Unlock()
-			return nil, crashes
+			return crashes
 		}
 		wait := e.policy.wait(crashes)
 		e.cfg.Log.Error("engine: crashed; starting it again", "error", cause, "wait", wait)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return nil, crashes
+			return crashes
 		}
 		start := time.Now()
-		c, err := e.launch(ctx)
+		err := e.launch(ctx)
 		if err == nil {
 			e.mu.Lock()
 			e.restarts++
 			e.mu.Unlock()
 			e.cfg.Log.Warn("engine: back", "url", e.url, "took", time.Since(start).Round(time.Millisecond))
-			return c, crashes
+			return crashes
 		}
 		if ctx.Err() != nil {
-			return nil, crashes
+			return crashes
 		}
 		cause = err
 	}
@@ -218,123 +248,43 @@ func (r *restarts) wait(n int) time.Duration {
 	return r.pause.Next()
 }
 
-// launch starts a child and waits until it answers.
-func (e *Engine) launch(ctx context.Context) (*process, error) {
-	c, err := e.spawn()
-	if err != nil {
-		return nil, err
+// launch starts a child, which becomes the present one when it answers. If another program takes
+// its port first, it gets another one.
+func (e *Engine) launch(ctx context.Context) error {
+	for {
+		port, err := freePort()
+		if err != nil {
+			return err
+		}
+		c, err := startNative(ctx, NativeConfig{
+			Data: e.cfg.Data, HTTP: port, Config: e.config(), Settings: e.cfg.Settings, Library: e.cfg.Library, Log: e.cfg.Log,
+			alive: e.key, args: []string{"engine", "--data", e.cfg.Data},
+		})
+		if err == nil {
+			e.set(c)
+			return nil
+		}
+		if !strings.Contains(err.Error(), "Address already in use") {
+			return err
+		}
 	}
-	if err := c.await(ctx, e.url); err != nil {
-		c.kill()
-		return nil, err
-	}
-	e.setPid(c.Cmd.Process.Pid)
-	return c, nil
 }
 
-func (e *Engine) setPid(pid int) {
+func (e *Engine) set(c *Native) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.pid = pid
+	e.now = c
 }
 
-// A process is one run of the engine in a child process.
-type process struct {
-	*child.Process
-	said *relay
-}
-
-// spawn starts the child.
-func (e *Engine) spawn() (*process, error) {
-	config, err := json.Marshal(e.cfg)
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(e.exe, "engine", "--listen", e.cfg.Listen, "--data", e.cfg.Data)
-	cmd.Env = append(environment(), childEnv+"="+string(config))
-	said := &relay{log: e.cfg.Log}
-	cmd.Stderr = said
-	p, err := child.Start(cmd, said.end, e.sock)
-	if err != nil {
-		return nil, err
-	}
-	return &process{p, said}, nil
-}
-
-// environment is this process's environment without the variables WEIR_…, which
-// may hold passwords and tokens: every client of the engine can read the
-// engine's environment by file('/proc/self/environ').
-func environment() []string {
-	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "WEIR_") })
-}
-
-// await returns when the child answers /ping. If it does not, await kills the
-// child, and the error contains its last output.
-func (c *process) await(ctx context.Context, url string) error {
-	limited, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	answered := make(chan error, 1)
-	go func() {
-		// The socket listens already, so one request waits for the engine.
-		req, err := http.NewRequestWithContext(limited, http.MethodGet, url+"/ping", nil)
+// freePort picks a port of loopback below the range of outgoing connections, which could take it
+// before ClickHouse does.
+func freePort() (int, error) {
+	for range 500 {
+		port := 15000 + mathrand.IntN(15000)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err == nil {
-			req.Close = true
-			var res *http.Response
-			if res, err = http.DefaultTransport.RoundTrip(req); err == nil {
-				res.Body.Close()
-			}
+			return port, l.Close()
 		}
-		answered <- err
-	}()
-	var err error
-	select {
-	case err = <-answered:
-	case <-c.Gone:
-		err = errors.New("no answer")
 	}
-	if err == nil {
-		return nil
-	}
-	// The connection of a child that ends breaks before its exit status is there,
-	// so either event may come first. The kill does not change the status of a
-	// process that is ending already.
-	c.kill()
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case limited.Err() != nil:
-		return fmt.Errorf("no answer within %s: %w", startTimeout, c.why())
-	case c.Cmd.ProcessState.Exited():
-		return c.why()
-	default: // by a signal, which may be ours
-		return fmt.Errorf("%w: %w", err, c.why())
-	}
-}
-
-// why explains the end of a child: its last output and its exit status.
-func (c *process) why() error {
-	err := c.Err
-	if err == nil {
-		err = errors.New("it ended by itself")
-	}
-	if words := c.said.words(); words != "" {
-		return fmt.Errorf("%s (%w)", words, err)
-	}
-	return err
-}
-
-// end asks the child to stop, and kills it if that takes too long.
-func (c *process) end() {
-	c.Ask()
-	select {
-	case <-c.Gone:
-	case <-time.After(15 * time.Second):
-	}
-	c.kill()
-}
-
-func (c *process) kill() {
-	c.Kill()
-	<-c.Gone
-	c.Close()
+	return 0, errors.New("no port of 127.0.0.1 is free")
 }

@@ -3,7 +3,6 @@ package local_test
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -387,32 +386,65 @@ func TestStartIsCancelled(t *testing.T) {
 	}
 }
 
-func TestBodyLimit(t *testing.T) {
+// TestPortTaken: a start fails with ClickHouse's words if another program has the port.
+func TestPortTaken(t *testing.T) {
 	localtest.Wanted(t)
-	e, err := local.StartEngine(t.Context(), local.EngineConfig{Listen: "127.0.0.1:0", Data: t.TempDir(), Memory: 1 << 30, Body: 1 << 20, Log: quiet})
+	port := tcptest.Listen(t).Addr().(*net.TCPAddr).Port
+	if _, err := local.StartNative(t.Context(), local.NativeConfig{Data: t.TempDir(), HTTP: port, Log: quiet}); err == nil || !strings.Contains(err.Error(), "Address already in use") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestForeignPages: a page of another site in a browser on this machine can neither write nor read,
+// neither through the engine's address nor through ClickHouse's own port.
+func TestForeignPages(t *testing.T) {
+	e := start(t, t.TempDir())
+	query(t, e.URL(), "CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a")
+	own := e.ClickHouse()
+	for _, test := range []struct {
+		name, url, header, value string
+		status                   int
+	}{
+		{"another site", e.URL(), "Sec-Fetch-Site", "cross-site", http.StatusForbidden},
+		{"another port", e.URL(), "Sec-Fetch-Site", "same-site", http.StatusForbidden},
+		{"another origin", e.URL(), "Origin", "http://evil.example", http.StatusForbidden},
+		{"a rebound name", e.URL(), "Host", "evil.example:8123", http.StatusForbidden},
+		{"ClickHouse's port", own, "", "", http.StatusNotFound},
+		{"ClickHouse's port, a wrong secret", own, "X-Weir-Key", "x", http.StatusNotFound},
+		{"the same origin", e.URL(), "Origin", e.URL(), http.StatusOK},
+		{"no browser", e.URL(), "", "", http.StatusOK},
+		{"an account", e.URL(), "X-ClickHouse-User", "grafana", http.StatusOK},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, test.url, strings.NewReader("INSERT INTO t VALUES (1)"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test.header == "Host" {
+			req.Host = test.value
+		} else if test.header != "" {
+			req.Header.Set(test.header, test.value)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(res.Body)
+		res.Body.Close()
+		if res.StatusCode != test.status {
+			t.Errorf("%s: %s %s, want %d", test.name, res.Status, text, test.status)
+		}
+	}
+	if got := query(t, e.URL(), "SELECT count() FROM t"); got != "3" {
+		t.Errorf("%s rows, want those of 3", got)
+	}
+	// A link or an image is a GET, and a browser of an old kind says nothing of the site.
+	res, err := http.Get(e.URL() + "/?query=INSERT+INTO+t+VALUES+(1)")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
-	query(t, e.URL(), "CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a")
-	rows := strings.Repeat("1\n", 1<<19) // one MiB, one byte short of the statement
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	fmt.Fprint(w, "INSERT INTO t FORMAT TSV\n", rows)
-	w.Close()
-	for name, c := range map[string]call{
-		"plain":      {body: "INSERT INTO t FORMAT TSV\n" + rows},
-		"compressed": {body: packed.String(), head: map[string]string{"Content-Encoding": "gzip"}},
-	} {
-		if got := c.do(t, e.URL(), ""); got.status != http.StatusRequestEntityTooLarge || !strings.Contains(got.body, "Code: 229.") {
-			t.Errorf("%s: %d %q", name, got.status, got.body)
-		}
-	}
-	if got := (call{query: "query=" + esc("INSERT INTO t FORMAT TSV"), body: rows[:1<<19]}).do(t, e.URL(), ""); got.status != 200 {
-		t.Errorf("within the limit: %d %q", got.status, got.body)
-	}
-	if got := query(t, e.URL(), "SELECT count() FROM t"); got != fmt.Sprint(1<<18) {
-		t.Errorf("%s rows", got)
+	defer res.Body.Close()
+	if text, _ := io.ReadAll(res.Body); !strings.Contains(string(text), "Code: 164.") {
+		t.Errorf("a GET that writes: %s %s", res.Status, text)
 	}
 }
 

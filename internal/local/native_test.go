@@ -50,7 +50,7 @@ func TestNative(t *testing.T) {
 	start := func(i int) {
 		t.Helper()
 		var err error
-		if servers[i], err = local.StartNative(local.NativeConfig{Data: filepath.Join(dir, fmt.Sprint(i)), TCP: ports[i], HTTP: ports[2+i], Config: file, Threads: 1, Zone: zones[i]}); err != nil {
+		if servers[i], err = local.StartNative(t.Context(), local.NativeConfig{Data: filepath.Join(dir, fmt.Sprint(i)), TCP: ports[i], HTTP: ports[2+i], Config: file, Settings: map[string]string{"max_threads": "1"}, Zone: zones[i]}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -98,7 +98,7 @@ func TestQuestionGivenUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	engine, err := local.StartNative(local.NativeConfig{Data: t.TempDir(), HTTP: ports[0], TCP: ports[1], Threads: 1})
+	engine, err := local.StartNative(t.Context(), local.NativeConfig{Data: t.TempDir(), HTTP: ports[0], TCP: ports[1], Settings: map[string]string{"max_threads": "1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

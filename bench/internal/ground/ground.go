@@ -107,7 +107,7 @@ func (g *Ground) startEngine() error {
 			return err
 		}
 	}
-	engine, err := local.StartNative(local.NativeConfig{Data: filepath.Join(g.Dir, "engine"), HTTP: ports[0], TCP: ports[1]})
+	engine, err := local.StartNative(context.Background(), local.NativeConfig{Data: filepath.Join(g.Dir, "engine"), HTTP: ports[0], TCP: ports[1]})
 	if err != nil {
 		return err
 	}
