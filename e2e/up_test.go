@@ -338,9 +338,9 @@ func TestUpConfigured(t *testing.T) {
 	s.configure(fmt.Sprintf(clicksJob, "visits"))
 	data := filepath.Join(t.TempDir(), "deep", "data")
 	launch(t, s.dir, "up", "-c", "weir.yaml", "--no-gen", "--data", data).exits(1).
-		says(`^error: kafka.brokers ` + s.brokers[0] + `: the port is taken by \w+`)
+		says(`^error: kafka.brokers ` + s.brokers[0] + `: the port is taken by another process`)
 	launch(t, s.dir, "up", "-c", "weir.yaml", "--kafka.brokers=127.0.0.1:0", "--no-gen", "--data", data).exits(1).
-		says(`^error: clickhouse.urls ` + strings.TrimPrefix(s.url, "http://") + `: the port is taken by \w+`)
+		says(`^error: clickhouse.urls ` + strings.TrimPrefix(s.url, "http://") + `: the port is taken by another process`)
 	at := closedPort(t)
 	p := launch(t, s.dir, "up", "-c", "weir.yaml", "--kafka.brokers="+at, "--clickhouse.urls=http://127.0.0.1:0", "--no-gen", "--data", data)
 	if line := p.prints(`^broker `); !strings.Contains(line, at) {

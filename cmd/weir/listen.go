@@ -42,7 +42,7 @@ func (p place) explain(err error) error {
 	reason := op.Err.Error()
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		reason = "the port is taken by " + holder(p.addr)
+		reason = "the port is taken by another process"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		reason = "this machine has no such address"
 	case errors.Is(err, syscall.EACCES):

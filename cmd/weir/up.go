@@ -350,7 +350,7 @@ func orFree[T any](u *up, p place, start func(addr string) (T, error)) (T, error
 	if p.given || !taken(err) {
 		return v, p.explain(err)
 	}
-	u.step("note", "%s is taken by %s; using a free port", p.addr, holder(p.addr))
+	u.step("note", "%s is taken by another process; using a free port", p.addr)
 	return start("127.0.0.1:0")
 }
 
