@@ -11,7 +11,7 @@
 //		produce(r.Key, r.Value, r.Time) // as key, value and CreateTime
 //		truth.Add(&r)
 //	}
-//	truth.WriteTo(file)
+//	truth.Write(file)
 //
 // The package reads no clock: event i has the record time Start + i/Rate, and
 // its own time follows from that. All random draws are made with integers from

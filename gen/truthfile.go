@@ -13,7 +13,7 @@ import (
 // The file of a truth is lines of JSON. The first has the rules and the
 // outcomes, and how many lines of each kind follow:
 //
-//	{"truth":1,"window":60000,"lateness":86400000,"skew":600000,"dedupe":false,"precision":5,
+//	{"window":60000,"lateness":86400000,"skew":600000,"dedupe":false,"precision":5,
 //	 "valid":9900,"malformed":40,"late":30,"future":30,"duplicate":0,"groups":2,"places":1}
 //
 // then one per group, with the hits of each user, and with the users of the earliest and
@@ -28,10 +28,7 @@ import (
 //
 // Windows are named by their start; times are in milliseconds.
 
-const truthVersion = 3
-
 type headLine struct {
-	Truth     int        `json:"truth"`
 	Window    event.Time `json:"window"`
 	Lateness  event.Time `json:"lateness"`
 	Skew      event.Time `json:"skew"`
@@ -60,97 +57,56 @@ type placeLine struct {
 	Lat    float64    `json:"lat"`
 }
 
-// WriteTo writes the truth as lines of JSON. The same truth gives the same
-// bytes.
-func (t *Truth) WriteTo(w io.Writer) (int64, error) {
-	out := &counter{w: w}
-	buf := bufio.NewWriterSize(out, 1<<16)
-	enc := json.NewEncoder(buf)
+// Write writes the truth as lines of JSON. The same truth gives the same bytes.
+func (t *Truth) Write(w io.Writer) error {
+	buf := bufio.NewWriterSize(w, 1<<16)
+	enc := json.NewEncoder(buf) // buf keeps its errors until Flush
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(headLine{
-		truthVersion, t.Rules.Window, t.Rules.Lateness, t.Rules.Skew, t.Rules.Dedupe, t.Rules.Precision,
+	_ = enc.Encode(headLine{
+		t.Rules.Window, t.Rules.Lateness, t.Rules.Skew, t.Rules.Dedupe, t.Rules.Precision,
 		t.Outcomes, len(t.Counts), len(t.Places),
 	})
 	for _, g := range t.Groups() {
-		if err != nil {
-			break
-		}
 		c := t.Counts[g]
-		err = enc.Encode(groupLine{g.Window, g.Name, c.Hits, c.Sum, c.Users, c.First, c.Last})
+		_ = enc.Encode(groupLine{g.Window, g.Name, c.Hits, c.Sum, c.Users, c.First, c.Last})
 	}
 	for _, m := range t.Members() {
-		if err != nil {
-			break
-		}
 		p := t.Places[m]
-		err = enc.Encode(placeLine{m.Window, m.User, p.Stamp, p.Lon, p.Lat})
+		_ = enc.Encode(placeLine{m.Window, m.User, p.Stamp, p.Lon, p.Lat})
 	}
-	if err == nil {
-		err = buf.Flush()
-	}
-	if err != nil {
-		err = fmt.Errorf("gen: write truth: %w", err)
-	}
-	return out.n, err
+	return buf.Flush()
 }
 
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
-}
-
-// ReadTruth reads what WriteTo wrote. The result answers questions, but it
+// ReadTruth reads what Write wrote. The result answers questions, but it
 // lacks the ids seen, so records must not be added to it.
 func ReadTruth(r io.Reader) (*Truth, error) {
 	dec := json.NewDecoder(bufio.NewReaderSize(r, 1<<16))
 	dec.DisallowUnknownFields()
-	line := 0
-	next := func(v any) error {
-		line++
-		err := dec.Decode(v)
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		if err != nil {
-			return fmt.Errorf("gen: truth, line %d: %w", line, err)
-		}
-		return nil
-	}
 	var head headLine
-	if err := next(&head); err != nil {
-		return nil, err
-	}
-	if head.Truth != truthVersion {
-		return nil, fmt.Errorf("gen: truth of version %d, want %d", head.Truth, truthVersion)
+	if err := dec.Decode(&head); err != nil {
+		return nil, fmt.Errorf("gen: truth, first line: %w", err)
 	}
 	if head.Window <= 0 {
-		return nil, fmt.Errorf("gen: truth, line 1: a window of %d ms", head.Window)
+		return nil, fmt.Errorf("gen: truth, first line: a window of %d ms", head.Window)
 	}
 	t := NewTruth(Rules{head.Window, head.Lateness, head.Skew, head.Dedupe, head.Precision})
 	t.Outcomes = head.Outcomes
-	for range head.Groups {
+	for n := range head.Groups {
 		var g groupLine
-		if err := next(&g); err != nil {
-			return nil, err
+		if err := dec.Decode(&g); err != nil {
+			return nil, fmt.Errorf("gen: truth, group %d of %d: %w", n, head.Groups, err)
 		}
 		t.Counts[Group{g.Window, g.Group}] = &Count{g.Hits, g.Sum, g.Users, g.First, g.Last}
 	}
-	for range head.Places {
+	for n := range head.Places {
 		var p placeLine
-		if err := next(&p); err != nil {
-			return nil, err
+		if err := dec.Decode(&p); err != nil {
+			return nil, fmt.Errorf("gen: truth, place %d of %d: %w", n, head.Places, err)
 		}
 		t.Places[Member{p.Window, p.User}] = Place{p.Stamp, p.Lon, p.Lat}
 	}
-	line++
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("gen: truth, line %d: more lines than announced", line)
+	if dec.More() {
+		return nil, errors.New("gen: truth: more lines than announced")
 	}
 	return t, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -148,9 +147,5 @@ func writeTruth(file string, t *gen.Truth) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if _, err := t.WriteTo(w); err != nil {
-		return err
-	}
-	return w.Flush()
+	return t.Write(f)
 }

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,9 +48,9 @@ func fetch(ctx context.Context, dir string, log io.Writer, rel release, pack pac
 	defer unlock()
 
 	path := Path(dir)
-	if want := rel.digest(path); want != "" && isFile(path) == nil {
+	if isFile(path) == nil {
 		got, err := digestFile(path, sha256.New())
-		if err == nil && hex.EncodeToString(got) == want {
+		if rel.library == "" || err == nil && hex.EncodeToString(got) == rel.library {
 			return path, nil
 		}
 		fmt.Fprintf(log, "engine: %s is damaged (sha256 %x); fetching it again\n", path, got)
@@ -71,7 +70,7 @@ func fetch(ctx context.Context, dir string, log io.Writer, rel release, pack pac
 
 	start := time.Now()
 	fmt.Fprintf(log, "engine: fetching %s@%s (%d MB, once)\n", rel.pkg, Version, rel.bytes/1e6)
-	tarball, err := pack(ctx, rel, tmp, log)
+	tarball, err := pack(ctx, rel, tmp)
 	if err != nil {
 		return "", fmt.Errorf("libchdb: %w", err)
 	}
@@ -96,9 +95,6 @@ func fetch(ctx context.Context, dir string, log io.Writer, rel release, pack pac
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", fmt.Errorf("libchdb: %w", err)
 	}
-	if err := os.WriteFile(path+".sha256", []byte(sum+"\n"), 0o644); err != nil {
-		return "", fmt.Errorf("libchdb: %w", err)
-	}
 	if err := os.Rename(library, path); err != nil {
 		return "", fmt.Errorf("libchdb: %w", err)
 	}
@@ -106,63 +102,29 @@ func fetch(ctx context.Context, dir string, log io.Writer, rel release, pack pac
 	return path, nil
 }
 
-// digest returns the SHA-256 that the library at path must have: the pinned
-// one, or else the one noted when it was fetched, or else nothing.
-func (r release) digest(path string) string {
-	if r.library != "" {
-		return r.library
-	}
-	noted, err := os.ReadFile(path + ".sha256")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(noted))
-}
-
 // A packer downloads a release into dir and returns the tarball's path.
-type packer func(ctx context.Context, rel release, dir string, log io.Writer) (string, error)
+type packer func(ctx context.Context, rel release, dir string) (string, error)
 
 // npmPack downloads with the npm client, so that the user's registry, proxy and
 // credentials apply. npm gets a cache of its own inside dir. That keeps 170 MB
-// out of the user's cache, and its size shows the progress, which npm prints
-// only on a terminal.
-func npmPack(ctx context.Context, rel release, dir string, log io.Writer) (string, error) {
+// out of the user's cache.
+func npmPack(ctx context.Context, rel release, dir string) (string, error) {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
 		return "", fmt.Errorf("npm (part of Node.js) is needed to fetch the engine; without it, set %s to the path of a %s: %w", Env, File, err)
 	}
-	cache := filepath.Join(dir, "npm")
-	cmd := exec.CommandContext(ctx, npm, "pack", rel.pkg+"@"+Version, "--pack-destination", dir, "--cache", cache, "--loglevel", "error")
+	cmd := exec.CommandContext(ctx, npm, "pack", rel.pkg+"@"+Version, "--pack-destination", dir, "--cache", filepath.Join(dir, "npm"), "--loglevel", "error")
 	cmd.Dir = dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		return "", err
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("npm pack %s@%s: %w\n%s", rel.pkg, Version, err, strings.TrimSpace(stderr.String()))
 	}
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	shown := int64(0)
-	for {
-		select {
-		case err = <-done:
-			if err != nil {
-				return "", fmt.Errorf("npm pack %s@%s: %w\n%s", rel.pkg, Version, err, strings.TrimSpace(stderr.String()))
-			}
-			found, _ := filepath.Glob(filepath.Join(dir, "*.tgz"))
-			if len(found) != 1 {
-				return "", fmt.Errorf("npm pack %s@%s left %d tarballs", rel.pkg, Version, len(found))
-			}
-			return found[0], nil
-		case <-tick.C:
-			// A line for each tenth of the download.
-			if percent := min(99, 100*treeSize(cache)/rel.bytes); percent >= shown+10 {
-				shown = percent
-				fmt.Fprintf(log, "engine: %d %% of %d MB\n", percent, rel.bytes/1e6)
-			}
-		}
+	found, _ := filepath.Glob(filepath.Join(dir, "*.tgz"))
+	if len(found) != 1 {
+		return "", fmt.Errorf("npm pack %s@%s left %d tarballs", rel.pkg, Version, len(found))
 	}
+	return found[0], nil
 }
 
 // unpack writes the library from an npm tarball to path, flushed to disk, and
@@ -231,18 +193,4 @@ func digestFile(path string, sum hash.Hash) ([]byte, error) {
 		return nil, err
 	}
 	return sum.Sum(nil), nil
-}
-
-// treeSize adds up the files below dir; files that vanish meanwhile count as
-// nothing.
-func treeSize(dir string) (total int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil {
-				total += info.Size()
-			}
-		}
-		return nil
-	})
-	return total
 }

@@ -41,10 +41,9 @@ type release struct {
 	// tarball is the SHA-512 of the packed package in base64, as npm writes
 	// it after "sha512-"; library the SHA-256 of the library in hex. Where
 	// they are empty nothing is pinned: npm's own integrity check stands for
-	// the download, and the digest of the first fetch is kept beside the
-	// library for later runs.
+	// the download.
 	tarball, library string
-	bytes            int64 // size of the packed package, for progress only
+	bytes            int64 // size of the packed package, to be told
 }
 
 // releases by GOOS/GOARCH. The package for arm64 is published under the same

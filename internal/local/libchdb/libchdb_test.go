@@ -58,7 +58,7 @@ func newShop(t *testing.T) *shop {
 	}}
 }
 
-func (s *shop) pack(_ context.Context, _ release, dir string, _ io.Writer) (string, error) {
+func (s *shop) pack(_ context.Context, _ release, dir string) (string, error) {
 	s.sold.Add(1)
 	time.Sleep(s.delay)
 	if s.fail != nil {
@@ -153,27 +153,6 @@ func TestFetchRefuses(t *testing.T) {
 	}
 }
 
-// TestFetchUnpinned: without a pinned digest, the first fetch is accepted and
-// its digest noted, and later runs check the noted digest.
-func TestFetchUnpinned(t *testing.T) {
-	s, dir := newShop(t), t.TempDir()
-	s.rel.tarball, s.rel.library = "", ""
-	for range 2 {
-		if _, err := s.fetch(dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if s.sold.Load() != 1 {
-		t.Errorf("fetched %d times", s.sold.Load())
-	}
-	if err := os.WriteFile(Path(dir), []byte("x"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if path, err := s.fetch(dir); err != nil || content(t, path) != library {
-		t.Errorf("after damage: %v", err)
-	}
-}
-
 func TestFetchParallel(t *testing.T) {
 	s, dir := newShop(t), t.TempDir()
 	s.delay = 50 * time.Millisecond
@@ -245,15 +224,4 @@ func same(a, b string) bool {
 	x, err1 := os.Stat(a)
 	y, err2 := os.Stat(b)
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
-}
-
-func TestCheckout(t *testing.T) {
-	got, err := Checkout()
-	if err != nil || !strings.HasSuffix(got, filepath.FromSlash(Dir)) {
-		t.Errorf("%q, %v", got, err)
-	}
-	t.Chdir(t.TempDir())
-	if got, err := Checkout(); err == nil {
-		t.Errorf("outside of a checkout: %q", got)
-	}
 }
