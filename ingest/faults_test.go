@@ -672,27 +672,6 @@ func TestBackPressure(t *testing.T) {
 	sameList(t, "read", k.plain[0], numbered("", 0, 100))
 }
 
-// Brokers leave a large batch out of a response that other partitions have
-// filled; its partition must get its turn.
-func TestLargeBatchesOfManyPartitionsGetTheirTurn(t *testing.T) {
-	kafka := realKafka(t)
-	topic := newTopic(t, kafka.Addrs(), 4)
-	want := []string{strings.Repeat("a", 300<<10), strings.Repeat("b", 300<<10), strings.Repeat("c", 300<<10)}
-	for p := range int32(4) {
-		for _, v := range want {
-			produce(t, kafka.Addrs(), topic, p, []string{v})
-		}
-	}
-	s, book := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, PartitionBytes: 64 << 10, RequestBytes: 100 << 10})
-	got := readAll(t, s)
-	for p := range int32(4) {
-		sameList(t, fmt.Sprint("partition ", p), got.plain[p], want)
-	}
-	if strings.Contains(book.String(), "damaged") {
-		t.Errorf("a batch that was left out counts as damaged:\n%s", book)
-	}
-}
-
 // If a busy partition were always first in the request, it would fill every
 // response: a quiet partition after it must be read too.
 func TestABusyPartitionDoesNotStarveOthers(t *testing.T) {

@@ -128,37 +128,6 @@ func TestTwoMembersShareAndHandOver(t *testing.T) {
 	}
 }
 
-// The end of Next's context ends the generation; after Release the member has
-// left the group, Close or not.
-func TestContextEndLeavesTheGroup(t *testing.T) {
-	kafka := realKafka(t)
-	topic := newTopic(t, kafka.Addrs(), 2)
-	config := Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: 20 * time.Second}
-	a, _ := open(t, config)
-	ctx, cancel := context.WithCancel(await.Context(t))
-	g := next(t, ctx, a)
-	cancel()
-	<-g.Done()
-	if !errors.Is(g.Err(), context.Canceled) {
-		t.Errorf("Err is %v", g.Err())
-	}
-	if err := g.Commit(t.Context(), map[int32]int64{0: 0}); err != nil {
-		t.Errorf("commit after the context's end: %v", err)
-	}
-	g.Release()
-	admin := newAdmin(t, kafka.Addrs())
-	eventually(t, "the group is empty", func() bool {
-		d, err := admin.DescribeGroups(t.Context(), topic)
-		return err == nil && len(d[topic].Members) == 0
-	})
-	if _, err := a.Next(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Next with an ended context: %v", err)
-	}
-	if g := next(t, await.Context(t), a); len(g.Partitions()) != 2 {
-		t.Errorf("joined again: %d partitions, want 2", len(g.Partitions()))
-	}
-}
-
 // The group removes a member that does not release within its session: the
 // other one starts, and the zombie's commit is refused.
 func TestZombieIsEvicted(t *testing.T) {
