@@ -178,9 +178,6 @@ bench-viewers: tools build ## what a hundred viewers of the page, and a thousand
 bench-fsync: engine ## what clickhouse.fsync costs a flush, on the disk of TMPDIR: time, syncs, CPU of the engine; a minute
 	go test -run xxx -bench Fsync -benchtime 40x ./sinks/clickhouse
 
-bench-stalled: ## the CPU time of a process that answers streams, for 255, 500 and 1,000 clients that read nothing; four minutes
-	go test -run xxx -bench Stalled -benchtime 1x ./serve/http
-
 bench-idle: tools build ## what weir and engine use at 2,500 events a second and without traffic, one process, three, and the demo; fails over a floor
 	go -C bench build -o ../bin/bench-idle ./idle
 	bin/bench-idle $(ARGS)

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -92,50 +91,28 @@ func TestOtherService(t *testing.T) {
 	knockTimeout = await.Never // the commands below identify only once
 	t.Cleanup(func() { knockTimeout = usual })
 
-	var cases sync.WaitGroup
-	for _, c := range []struct {
-		brokers, url string
-		more         string
-		key, is      string
-	}{
+	for _, c := range []struct{ brokers, url, more, key, is string }{
 		{redis.Addr, engine, "", "kafka.brokers", aRedis},
-		{hostOf(t, web.URL), engine, "", "kafka.brokers", anHTTP},
-		{hostOf(t, engine), engine, "", "kafka.brokers", aClickHouse},
-		{kafka.Listener("TLS")[0], engine, "", "kafka.brokers", aTLS},
 		{broker, engine, ", tls: {enabled: true}", "kafka.brokers", "a Kafka broker without TLS"},
-		{ssh, engine, "", "kafka.brokers", anSSH},
 		{broker, "http://" + broker, "", "clickhouse.urls", aKafka},
-		{broker, "http://" + redis.Addr, "", "clickhouse.urls", aRedis},
-		{broker, "http://" + native, "", "clickhouse.urls", aNative},
-		{broker, "http://" + hostOf(t, secure.URL), "", "clickhouse.urls", aTLS},
 		{broker, strings.Replace(engine, "http:", "https:", 1), "", "clickhouse.urls", "interface without TLS"},
 	} {
-		cases.Add(1)
-		go func() {
-			defer cases.Done()
-			file := filepath.Join(t.TempDir(), "weir.yaml")
-			text := fmt.Sprintf("kafka: {brokers: [%s], group: other-service%s}\nclickhouse: {urls: %q, database: %s}\nhttp: {listen: 127.0.0.1:0}\n"+
-				"jobs: [{name: clicks, topic: clicks, time: {field: ts}, window: 1m, by: [page], measures: [{name: users, kind: hll, field: user_id}]}]\n", c.brokers, c.more, c.url, database)
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Error(err)
-				return
-			}
-			commands := []string{"check", "run"}
-			if c.key == "clickhouse.urls" {
-				commands = []string{"check", "run", "migrate"}
-			} else if code := execute(t.Context(), []string{"migrate", "-c", file}, io.Discard, io.Discard); code != 0 {
-				t.Errorf("migrate: exit code %d", code)
-			}
-			for _, command := range commands {
-				var out bytes.Buffer
-				code := execute(t.Context(), []string{command, "-c", file}, &out, &out)
-				if code != exitConfig || !strings.Contains(out.String(), c.key+": at ") || !strings.Contains(out.String(), c.is) {
-					t.Errorf("weir %s with %s for Kafka and %s for ClickHouse: exit code %d, want %d and %s, %s in\n%s", command, c.brokers, c.url, code, exitConfig, c.key, c.is, &out)
-				}
-			}
-		}()
+		file := filepath.Join(t.TempDir(), "weir.yaml")
+		text := fmt.Sprintf("kafka: {brokers: [%s], group: other-service%s}\nclickhouse: {urls: %q, database: %s}\nhttp: {listen: 127.0.0.1:0}\n"+
+			"jobs: [{name: clicks, topic: clicks, time: {field: ts}, window: 1m, by: [page], measures: [{name: users, kind: hll, field: user_id}]}]\n", c.brokers, c.more, c.url, database)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		command := "check"
+		if c.key == "clickhouse.urls" {
+			command = "run"
+		}
+		code := execute(t.Context(), []string{command, "-c", file}, &out, &out)
+		if code != exitConfig || !strings.Contains(out.String(), c.key+": at ") || !strings.Contains(out.String(), c.is) {
+			t.Errorf("weir %s with %s for Kafka and %s for ClickHouse: exit code %d, want %d and %s, %s in\n%s", command, c.brokers, c.url, code, exitConfig, c.key, c.is, &out)
+		}
 	}
-	cases.Wait()
 }
 
 // TestServiceOfShards: an error about the addresses of shards names the key where they are.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestEveryCommand: each command of the Redis endpoint answers about the window key of each
+// TestEveryCommand: each command of the Redis endpoint answers about window keys, whatever the kind of their
 // measure, if only with an error.
 func TestEveryCommand(t *testing.T) {
 	d, job := newEndpoints(t)
@@ -20,11 +20,12 @@ func TestEveryCommand(t *testing.T) {
 	for _, m := range job.spec.Measures {
 		measures = append(measures, m.Name)
 	}
-	for _, name := range names.([]any) {
+	for i, name := range names.([]any) {
 		if slices.Contains([]any{"quit", "multi"}, name) { // after these the next one is not answered
 			continue
 		}
-		for _, m := range measures {
+		for n := range 3 {
+			m := measures[(3*i+n)%len(measures)] // of three measures: all of them for all would take long
 			for _, rest := range []string{
 				"KEY", "KEY a", "KEY 1", "KEY 0 -1", "KEY 0 1 2", "KEY a 1 2", "KEY - + BYLEX", "KEY 7 42", "KEY GET u8 0", "KEY ITEMS a",
 				"to KEY", "to KEY a", "KEY to", "1 KEY", "2 KEY KEY", "2 KEY to", "OR to KEY", "NOT to KEY",
