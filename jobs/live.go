@@ -71,10 +71,8 @@ func (r *run) end() {
 }
 
 // OnFlush makes the job call f with the changes that the sink has acknowledged,
-// before it drops them from memory. So a copy of the sink's rows can merge them
-// and never lacks a row that an earlier answer had. f runs in the flush loop,
-// which waits for it; f may read the changes until it returns. Call OnFlush before
-// Run.
+// before it drops them from memory. f runs in the flush loop, which waits for it; f may
+// read the changes until it returns. Call OnFlush before Run.
 func (j *Job) OnFlush(f func(*window.Changes)) { j.onFlush = f }
 
 func (j *Job) acknowledged(c *window.Changes) {

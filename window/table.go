@@ -200,21 +200,6 @@ func (t *Table) Rows(yield func(Row) bool) {
 // Row returns row i, below Len, of a sealed table in the order of Rows.
 func (t *Table) Row(i int) Row { return Row{t, t.order[i]} }
 
-// Find returns the row of a window and a group (the texts of its dimensions) in
-// a sealed table.
-func (t *Table) Find(window event.Time, group [][]byte) (Row, bool) {
-	var room [64]byte
-	key := room[:0]
-	for _, text := range group {
-		key = appendDimension(key, text, len(group))
-	}
-	at := t.find(rowHash(window, groupHash(key)), window, key)
-	if at < 0 {
-		return Row{}, false
-	}
-	return Row{t, *t.index.At(at)}, true
-}
-
 // Spec returns the spec that says what the row means.
 func (r Row) Spec() *Spec { return r.t.spec }
 
