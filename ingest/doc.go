@@ -52,25 +52,27 @@
 // cannot read them, fails on the metadata of others when it leads the group, and
 // forgets its member id with its coordinator:
 //
-//	config.go     settings and their defaults
-//	source.go     Source: open, close, the topic's partitions and their ends
-//	group.go      membership: Next, Generation, Commit, Release
-//	member.go     one round of the group's protocol, and how a leader divides the partitions
-//	coordinator.go  the group protocol's requests
-//	fixed.go      partitions divided by number, without a group
-//	survey.go     a look at the group: dead members are removed, other programs and databases named
-//	inspect.go    what a check before the start wants to know
-//	transactions.go  transactions that are open, and whose they are
-//	fetch.go      the dispatcher: which partitions are read from which broker
-//	loop.go       one broker: requests, what comes back, and what happens when that fails
-//	versions.go   the versions of requests that both sides support
-//	request.go    the Fetch request and its response, in bytes
-//	part.go       one partition's share of a response, and the buffer it lives in
-//	batch.go      record batches: verified, unpacked, walked in place
-//	compress.go   the four codecs, with a limit on what they may become
-//	metadata.go   the topic's id, its leaders, its log ends
-//	wire.go       requests over kafka-go's connections, typed or in bytes; the primitive types
-//	notice.go     trouble is logged once, and once that it is over
-//	token.go      OAUTHBEARER: tokens, where they come from, and when they end
-//	errors.go     what is worth another try, what is final, and the errors callers see
+// Files:
+//
+//	source.go        a source: opens, closes, and knows the topic's spans
+//	config.go        its settings, and the database that a member counts into
+//	group.go         generations: joining, waiting, releasing
+//	member.go        this process as a member: JoinGroup, SyncGroup, heartbeats
+//	coordinator.go   requests to the group's coordinator
+//	survey.go        which members own what, and why some partitions have no reader
+//	fetch.go         the dispatcher, which assigns partitions to brokers
+//	loop.go          the loop that reads from one broker
+//	request.go       the Fetch request and its response, as bytes
+//	token.go         OAUTHBEARER: tokens, where they come from, and when they end
+//	fixed.go         partitions divided by number, without a group
+//	versions.go      which versions of each request are supported, and which to use with a broker
+//	part.go          the buffer of a response, shared by the parts that point into it
+//	batch.go         verifies record batches and unpacks their records
+//	compress.go      gzip, snappy, lz4, zstd
+//	metadata.go      topic id, partitions and leaders
+//	inspect.go       what weir check asks of a broker, and which errors are permanent
+//	transactions.go  transactions that stay open
+//	notice.go        log lines about outages
+//	errors.go        errors about positions and recreated topics
+//	wire.go          one request to one broker
 package ingest

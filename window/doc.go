@@ -20,4 +20,34 @@
 // the chunk before it. Rows must not depend on the bounds of batches, the times
 // of flushes, the number of workers, memory pressure, or the progress of other
 // partitions. TestPurity checks that.
+//
+// Files:
+//
+//	spec.go       a Spec: what a job means; slots and outcomes
+//	field.go      the fields that a spec reads, and those derived from others
+//	condition.go  conditions on an event
+//	meaning.go    the Spec as JSON that is equal for equal specs, and what two of them differ in
+//	resume.go     from where a partition is read
+//	operator.go   the operator: decides offsets, gathers events, hands out changes
+//	each.go       records that are arrays of events
+//	judge.go      says what the operator decides about each record, for tools that show records
+//	dedupe.go     the ids of a chunk: Bloom filters, or the ids themselves
+//	throttle.go   the limiters of the keys of a partition
+//	partition.go  the state of one partition: the chunk being read, its groups and counts
+//	decode.go     from a record to an event or a reason against it
+//	tally.go      what kinds that add up keep of a chunk, and by slot in a table
+//	value.go      what a measure comes to over windows and groups
+//	recent.go     the numbers of short keys of top lists that came lately
+//	topk_few.go   the order of the keys of a top list, where there are few
+//	arena.go      bytes of lists and histograms in blocks that do not move
+//	table.go      counts and sketches by window and group
+//	changes.go    what a flush writes: table, ledger lines, dead letters
+//	load.go snapshot.go
+//	              copies of rows for live reads, and rows read back from the sink
+//	mistakes.go parts.go
+//	              planted mistakes for sim; only with a build tag
+//	bitmap.go bloom.go extreme.go first.go geo.go hll.go last.go max.go min.go ordered.go quantile.go
+//	set.go sum.go topk.go
+//	              one kind of measure each, and what some share
+//	kind.go       all kinds of measures, and what the rest knows of them
 package window

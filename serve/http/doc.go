@@ -3,4 +3,27 @@
 //
 //	s := &http.Server{Jobs: all, Windows: windows}
 //	err := s.Serve(ctx, listener) // until ctx ends
+//
+// Files:
+//
+//	server.go       the paths, and serving
+//	guard.go        who may ask: token, session cookie, same site
+//	connections.go  how many connections and requests at a time
+//	health.go metrics.go status.go
+//	                figures, health checks, status
+//	query.go        the value of a window key
+//	api.go          how a question of the API is read and answered
+//	series.go       people now, a measure over time, what there is to ask
+//	top.go          the greatest groups, and top lists
+//	map.go          heat and positions
+//	returning.go    who came back
+//	ids.go          who came back by a calendar, sessions and funnels, of ClickHouse
+//	long.go         series and top of long ranges and old windows, of the rollups
+//	board.go        health of the jobs
+//	dead.go         dead letters
+//	worker.go       the worker of weir up: the path that kills it, and what came of a death
+//	explain.go      a question in SQL and for redis-cli
+//	private.go      what is withheld: k-anonymity
+//	stream.go       streams: each question answered once for all viewers
+//	openapi.go      the description for programs, in openapi.json
 package http

@@ -30,10 +30,24 @@
 //
 // # The way of a question
 //
-//	plan.go    a key becomes a plan: job, measure, windows, groups
-//	reuse.go   an answer that was made a moment ago is used again
-//	memory.go  a snapshot of the measure in memory, then
-//	read.go    what the sink has, and both become one answer
+// Files:
+//
+//	live.go     the jobs, and the way of a question
+//	plan.go     a key in terms of its job: measure, windows, groups
+//	answer.go   an answer, and the values that it may have
+//	sink.go     what is needed of a sink
+//	memory.go   snapshots of the process's memory
+//	read.go     answers made from memory and sink
+//	reuse.go    how long a value made for one question serves others
+//	alone.go    whether the sink answers, and answers while it is away
+//	keys.go     the list of window keys
+//	catalog.go  what there is to ask, and questions of programs, which have no key
+//	series.go   a question step by step
+//	groups.go   a question for each group
+//	bitmap.go bloom.go extreme.go first.go geo.go hll.go last.go max.go min.go ordered.go quantile.go
+//	set.go sum.go topk.go
+//	            one kind of measure each, and what some share
+//	kind.go     what live knows of the kinds of measures
 package live
 
 import (

@@ -7,7 +7,7 @@
 //	err = s.Serve(ctx, l) // until ctx ends
 //
 // There are two kinds of keys. Scratch keys are written by clients, live in
-// memory, and are lost when the process ends. Window keys (see [Key] and
+// memory, and are lost when the process ends. Window keys (package key, and
 // [Windows]) begin with "w:", are read-only, and show what a job has counted.
 //
 // # Contract

@@ -25,27 +25,41 @@
 // A Client may be used by many goroutines. One goroutine at a time may call Write of a
 // Sink, and one at a time Rollup; the two may run at the same time.
 //
-// # Files
+// Files:
 //
-//	client.go     connections, settings
-//	replicas.go   which of several replicas is asked
-//	shards.go     which shard has a row; members.go: the shards of a database; wide.go: views over all
-//	job.go        a job's tables and names
-//	schema.go     tables and views as they should be; schema/*.sql has the statements
-//	kind.go       what is stored of a kind of measure: hll.go bitmap.go bloom.go max.go geo.go
-//	functions.go  SQL functions
-//	migrate.go    creates and extends what is missing
-//	check.go      compares what the database has with what the job needs
-//	rows.go       makes Native blocks of changes
-//	sink.go       Write
-//	ledger.go     Known, Coverage, lines
-//	read.go       reads windows back, for live answers
-//	question.go   questions as statements; ask.go, long.go: those that views answer
-//	rounds.go     the current round, and writes against it
-//	joint.go      one statement for what several jobs ask at the same moment
-//	rollup.go     Rollup
-//	audit.go      reads the numbers that package audit compares
-//	repair.go     recomputes windows of rollups
-//	errors.go     which errors are worth another attempt
-//	identity.go   the id of the database
+//	client.go    the connection pools
+//	replicas.go  which of several replicas is asked
+//	uptime.go    notices that a server was started again
+//	members.go shards.go
+//	             which shard has a row; whether the shards are those of the database
+//	wide.go      views over the tables of all shards
+//	job.go       a job as tables: names, columns, rollups
+//	functions.go schema.go
+//	             tables, views and SQL functions as they should be; schema/ has the long SQL
+//	migrate.go steps.go
+//	             brings the database to that, and the statements which that takes
+//	check.go     compares the database with that
+//	identity.go  the id of the database
+//	ledger.go sink.go
+//	             writes changes; the ledger
+//	rows.go      a Native block: columns as bytes
+//	insert.go    sends a block in pieces, each encoded when the one before has left
+//	joint.go     one statement for what several jobs ask of the tables that they share
+//	rollup.go rounds.go
+//	             finished numbers, and writes against rollups, as rounds says
+//	over.go      the views of windows that a query asks for
+//	funnel.go ids.go retention.go sessions.go
+//	             the views of questions about ids over several windows
+//	ask.go       asks these views for others
+//	long.go      questions about long ranges, from the rollups
+//	read.go      reads windows back for live answers
+//	question.go  questions as statements for people
+//	dead.go      reads dead letters back
+//	audit.go     the numbers that audit compares
+//	repair.go    makes windows of a rollup anew
+//	errors.go    errors, and which of them are permanent
+//	bitmap.go bloom.go extreme.go first.go geo.go hll.go last.go max.go min.go ordered.go quantile.go
+//	set.go sum.go topk.go
+//	             one kind of measure each, and what some share
+//	kind.go      what is stored of a kind of measure
 package clickhouse
