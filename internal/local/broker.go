@@ -3,7 +3,6 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,8 +50,8 @@ func startBroker(ctx context.Context, cfg BrokerConfig) (_ *Broker, err error) {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	host, port, _ := net.SplitHostPort(listen)
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() && cfg.Advertise == "" {
-		return nil, fmt.Errorf("listen %s: clients cannot connect to this address; set the address to advertise", listen)
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		return nil, fmt.Errorf("listen %s: clients cannot connect to this address; name an address of this machine", listen)
 	}
 	for _, t := range cfg.Topics {
 		if !topicName.MatchString(t.Name) || t.Name == "." || t.Name == ".." {
@@ -66,9 +65,6 @@ func startBroker(ctx context.Context, cfg BrokerConfig) (_ *Broker, err error) {
 		}
 	}()
 	opts := []kfake.Opt{kfake.NumBrokers(1), kfake.DefaultNumPartitions(1), kfake.WithLogger(brokerLog{cfg.Log})}
-	if cfg.Sync {
-		opts = append(opts, kfake.SyncWrites())
-	}
 	remembered := ""
 	if cfg.Data != "" {
 		if b.lock, err = lockDir(cfg.Data, "broker"); err != nil {
@@ -99,7 +95,7 @@ func startBroker(ctx context.Context, cfg BrokerConfig) (_ *Broker, err error) {
 		}
 	}
 	opts = append(opts, kfake.ListenFn(func(string, string) (net.Listener, error) {
-		return advertised{l, cmp.Or(cfg.Advertise, b.addr)}, nil
+		return l, nil
 	}))
 	if b.cluster, err = kfake.NewCluster(opts...); err != nil {
 		l.Close()
@@ -134,29 +130,6 @@ func (b *Broker) Close() error {
 	}
 	return err
 }
-
-// ServeBroker runs a broker until ctx ends. It is the core of `weir broker`.
-func ServeBroker(ctx context.Context, cfg BrokerConfig) error {
-	b, err := StartBroker(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	<-ctx.Done()
-	return b.Close()
-}
-
-// advertised is a listener whose Addr is the advertised address.
-type advertised struct {
-	net.Listener
-	addr string
-}
-
-func (a advertised) Addr() net.Addr { return tcpName(a.addr) }
-
-type tcpName string
-
-func (tcpName) Network() string  { return "tcp" }
-func (n tcpName) String() string { return string(n) }
 
 // brokerLog passes kfake's errors and warnings on to the log, and its lines
 // about single requests at level debug.

@@ -1,8 +1,6 @@
 package local_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -139,24 +137,6 @@ func TestBrokerKilled(t *testing.T) {
 	}
 }
 
-func TestBrokerInMemory(t *testing.T) {
-	b := startBroker(t, local.BrokerConfig{Topics: []local.Topic{{Name: "t", Partitions: 2}}, Sync: true})
-	produce(t, b.Addr(), "t", 0, 3)
-	consume(t, b.Addr(), "t", 3)
-}
-
-func TestBrokerAdvertises(t *testing.T) {
-	b := startBroker(t, local.BrokerConfig{Listen: "0.0.0.0:0", Advertise: "example.test:9092"})
-	_, port, _ := net.SplitHostPort(b.Addr())
-	meta, err := kadm.NewClient(kafka(t, "127.0.0.1:"+port)).BrokerMetadata(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(meta.Brokers) != 1 || meta.Brokers[0].Host != "example.test" || meta.Brokers[0].Port != 9092 {
-		t.Errorf("brokers %+v", meta.Brokers)
-	}
-}
-
 func TestBrokerDoesNotStart(t *testing.T) {
 	dir := t.TempDir()
 	running := startBroker(t, local.BrokerConfig{Data: dir})
@@ -171,7 +151,7 @@ func TestBrokerDoesNotStart(t *testing.T) {
 		"directory in use": {local.BrokerConfig{Listen: "127.0.0.1:0", Data: dir}, "used by another broker"},
 		"port in use":      {local.BrokerConfig{Listen: running.Addr()}, "in use"},
 		"data is a file":   {local.BrokerConfig{Listen: "127.0.0.1:0", Data: file}, "not a directory"},
-		"no address":       {local.BrokerConfig{Listen: "0.0.0.0:0"}, "advertise"},
+		"no address":       {local.BrokerConfig{Listen: "0.0.0.0:0"}, "name an address"},
 		"bad address":      {local.BrokerConfig{Listen: "nonsense"}, "listen"},
 		"bad topic":        {local.BrokerConfig{Listen: "127.0.0.1:0", Topics: []local.Topic{{Name: "a/b"}}}, "a/b"},
 	} {
@@ -200,31 +180,5 @@ func TestBrokerPortTaken(t *testing.T) {
 	defer l.Close()
 	if b = startBroker(t, local.BrokerConfig{Data: dir}); b.Addr() == addr {
 		t.Errorf("two listeners on %s", addr)
-	}
-}
-
-func TestServeBroker(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	dir := t.TempDir()
-	done := make(chan error, 1)
-	go func() {
-		done <- local.ServeBroker(ctx, local.BrokerConfig{Listen: "127.0.0.1:0", Data: dir, Log: quiet, Topics: []local.Topic{{Name: "t"}}})
-	}()
-	var port []byte
-	await.Until(t, func() (err error) {
-		port, err = os.ReadFile(filepath.Join(dir, "port"))
-		if err == nil && !strings.HasSuffix(string(port), "\n") {
-			err = errors.New("the port is not written yet")
-		}
-		return err
-	})
-	c := kafka(t, "127.0.0.1:"+strings.TrimSpace(string(port)))
-	if err := c.Ping(t.Context()); err != nil {
-		t.Errorf("ping: %v", err)
-	}
-	cancel()
-	if err := await.Receive(t, "its end", done); err != nil {
-		t.Error(err)
 	}
 }

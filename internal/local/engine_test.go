@@ -358,12 +358,13 @@ func TestCloseFinishesQueries(t *testing.T) {
 	}
 }
 
-// TestClientsWaitForRestart: between a crash and the restart a connection
+// TestClientsWaitForRestart: between a crash and the restart a request
 // waits instead of being refused.
 func TestClientsWaitForRestart(t *testing.T) {
 	e := start(t, t.TempDir())
-	syscall.Kill(e.Pid(), syscall.SIGKILL)
-	for alive(e.Pid()) {
+	pid := e.Pid()
+	syscall.Kill(pid, syscall.SIGKILL)
+	for e.Pid() == pid { // until its last thread has ended, the kernel accepts connections for it
 		time.Sleep(time.Millisecond)
 	}
 	client := &http.Client{Transport: &http.Transport{}, Timeout: await.Never}
