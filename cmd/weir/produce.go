@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -161,7 +160,6 @@ func (p *producer) lines(ctx context.Context, in io.Reader, clock *lineClock) (n
 					return
 				}
 				batch.messages = append(batch.messages, kafka.Message{Value: bytes.Clone(line), Time: clock.of(line)})
-				batch.numbers = append(batch.numbers, number)
 				batch.bytes += len(line)
 			}
 			if err != nil && !errors.Is(err, io.EOF) {
@@ -191,7 +189,7 @@ func (p *producer) lines(ctx context.Context, in io.Reader, clock *lineClock) (n
 			left, err := p.write(ctx, w, batch.messages)
 			n += int64(len(batch.messages) - len(left))
 			if err != nil {
-				return n, batch.refused(left, err)
+				return n, err
 			}
 		}
 	}
@@ -200,23 +198,5 @@ func (p *producer) lines(ctx context.Context, in io.Reader, clock *lineClock) (n
 // A lineBatch is some lines that go out together.
 type lineBatch struct {
 	messages []kafka.Message
-	numbers  []int // of the lines, from 1
 	bytes    int
-}
-
-// refused names the lines that are not in the topic after an error.
-func (b *lineBatch) refused(left []int, err error) error {
-	if len(left) == 0 {
-		return err
-	}
-	const most = 10
-	var lines []string
-	for _, i := range left[:min(len(left), most)] {
-		lines = append(lines, strconv.Itoa(b.numbers[i]))
-	}
-	what := strings.Join(lines, ", ")
-	if more := len(left) - len(lines); more > 0 {
-		what += fmt.Sprintf(" and %d more up to %d", more, b.numbers[left[len(left)-1]])
-	}
-	return fmt.Errorf("%w; not in the topic are the lines %s, and all behind line %d", err, what, b.numbers[len(b.numbers)-1])
 }
