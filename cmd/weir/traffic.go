@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"os"
+	"path/filepath"
 	"time"
-
-	"github.com/segmentio/kafka-go"
 
 	"weir/event"
 	"weir/gen"
@@ -21,40 +20,19 @@ const (
 	historyMost      = config.Duration(30 * 24 * time.Hour)
 )
 
-// past returns how far back the traffic begins: u.history, or 0 if the topics have records,
-// because older ones cannot come after these.
-func (u *up) past(ctx context.Context, broker string) (time.Duration, error) {
+// past returns how far back the traffic begins: u.history, or 0 if the data is not new, because
+// older events cannot come after those of the broker's log.
+func (u *up) past() time.Duration {
 	if u.history == 0 {
-		return 0, nil
+		return 0
 	}
-	client := &kafka.Client{Addr: kafka.TCP(broker), Transport: &kafka.Transport{}}
-	defer client.Transport.(*kafka.Transport).CloseIdleConnections()
-	ask := map[string][]kafka.OffsetRequest{}
-	for _, topic := range upTopics {
-		for p := range upPartitions {
-			ask[topic] = append(ask[topic], kafka.LastOffsetOf(p))
-		}
-	}
-	res, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: ask})
-	if err != nil {
-		return 0, fmt.Errorf("asking whether the topics are empty: %w", err)
-	}
-	records := int64(0)
-	for _, partitions := range res.Topics {
-		for _, p := range partitions {
-			records += max(0, p.LastOffset)
-			if p.Error != nil && !errors.Is(p.Error, kafka.UnknownTopicOrPartition) { // the generator makes it
-				return 0, fmt.Errorf("asking whether the topics are empty: %w", p.Error)
-			}
-		}
-	}
-	if records > 0 {
-		u.step("history", "none is made: the topics in %s have %d records already", u.data, records)
-		return 0, nil
+	if _, err := os.Stat(filepath.Join(u.data, "broker")); err == nil {
+		u.step("history", "none is made: %s has a log already", u.data)
+		return 0
 	}
 	seconds := int64(u.history.Seconds())
 	u.step("history", "%s: first come %d clicks and %d locations", config.Duration(u.history), seconds*historyClicks, seconds*historyLocations)
-	return u.history, nil
+	return u.history
 }
 
 // generate produces the traffic of `weir up`: that of the past at once, then that of the

@@ -209,6 +209,7 @@ func (u *up) run(ctx context.Context) (err error) {
 	defer web.Close() // the worker serves on it
 	u.address, u.notices = "http://"+web.Addr().String(), make(chan string, 16)
 	u.step("page", "http://%s   (who is there, live: open it in a browser)", web.Addr())
+	past := u.past()
 	broker, err := u.broker(parts)
 	if err != nil {
 		return err
@@ -231,12 +232,6 @@ func (u *up) run(ctx context.Context) (err error) {
 		return err
 	}
 
-	var past time.Duration
-	if u.gen {
-		if past, err = u.past(ctx, broker.Addr()); err != nil {
-			return err
-		}
-	}
 	worker, err := newWorker(workerPlan{u.cfg.Kafka.Brokers, engine.URL(), u.newEpoch}, web, resp)
 	if err != nil {
 		return err
