@@ -76,26 +76,6 @@ func TestEnvelope(t *testing.T) {
 	}
 }
 
-// TestPathText: what a configuration names and what a Spec keeps are one to one.
-func TestPathText(t *testing.T) {
-	for _, c := range [][2]string{
-		{"key", "key:"}, {"key.user", "key:user"}, {"value.key[0]", "key[0]"}, {"value.key", "key"}, {"value.key.a", "key.a"}, {"value.value.key", "value.key"},
-		{"value", "value"}, {"value.a", "value.a"}, {"keys", "keys"}, {"a.key", "a.key"}, {"header:key", "header:key"}, {"value.keys", "value.keys"},
-	} {
-		if got := ParsePathText(c[0]); got != c[1] {
-			t.Errorf("%q is read as %q, want %q", c[0], got, c[1])
-		}
-		if got := PathText(c[1]); got != c[0] {
-			t.Errorf("%q is written as %q, want %q", c[1], got, c[0])
-		}
-	}
-	for path, ok := range map[string]bool{"key:": true, "key:a[1]": true, "header:x-y.z": true, "header:": false, "header:a[0]": false, "key:.a": false, "key:[0]": false, "": false} {
-		if err := CheckPath(path); (err == nil) != ok {
-			t.Errorf("%q: %v", path, err)
-		}
-	}
-}
-
 // TestJSONSchema: the name of a schema in front of a document is skipped, and a document
 // without one is read as it is. As JSON, such a record is refused for what it is.
 func TestJSONSchema(t *testing.T) {

@@ -72,21 +72,6 @@ func TestInside(t *testing.T) {
 	}
 }
 
-func TestInsideDoesNotAllocate(t *testing.T) {
-	r, err := NewReader(Form{}, []string{"p[json].plan", "p[json].deep[json].x", "ts"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rec, vals := Record{Value: []byte(`{"ts":1,"p":"{\"plan\":\"a\\nb\",\"deep\":\"{\\\"x\\\":9}\"}"}`)}, make([]Value, 3)
-	if n := testing.AllocsPerRun(100, func() {
-		if err := r.Read(&rec, vals); err != nil || string(vals[0].Bytes) != "a\nb" || string(vals[1].Bytes) != "9" {
-			t.Fatal(texts(vals), err)
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations per record, want none", n)
-	}
-}
-
 // FuzzInside compares values in a text with the reference's reading of the text alone, and of
 // an event that encoding/json has put it into.
 func FuzzInside(f *testing.F) {

@@ -18,19 +18,6 @@ func str(s string) Value { return Value{String, []byte(s)} }
 // notNumbers are values that are not numbers.
 var notNumbers = []Value{{}, {Kind: Null}, {Bool, []byte("true")}, {Composite, []byte("[1]")}, {Composite, []byte("{}")}}
 
-func TestID(t *testing.T) {
-	for _, v := range []Value{num("81234"), num("1.0"), num("-0"), num("1e400"), str("u-1"), str("")} {
-		if id, ok := v.ID(); !ok || string(id) != string(v.Bytes) {
-			t.Errorf("%v %q: ID = %q, %v", v.Kind, v.Bytes, id, ok)
-		}
-	}
-	for _, v := range notNumbers {
-		if _, ok := v.ID(); ok {
-			t.Errorf("%v %q is an id", v.Kind, v.Bytes)
-		}
-	}
-}
-
 func TestUint32(t *testing.T) {
 	for _, c := range []struct {
 		text string

@@ -1,17 +1,14 @@
 package jobs
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -379,27 +376,6 @@ func (g otherGeneration) Partitions() []event.Assignment {
 	return as
 }
 
-// TestAddedPartition: a warning names a partition that was added while the job
-// was stopped and has lost records; there is none for the partitions of a first
-// start.
-func TestAddedPartition(t *testing.T) {
-	sink := newSink(spec())
-	log := newLog(3, 1000)
-	committed := map[int32]int64{}
-	for n, want := range []string{"", "partition=2 from=0 to=300", ""} {
-		l := &fakeLog{parts: log.parts[:min(2+n, 3)]}
-		var out bytes.Buffer
-		cfg := Config{Source: otherSource{&fakeSource{log: l, committed: committed}, func(a *event.Assignment) { a.LogStart = 300 }}, Sink: sink, UntilEnd: true, Log: slog.New(slog.NewTextHandler(&out, nil))}
-		if err := runJob(t, t.Context(), cfg); err != nil {
-			t.Fatal(err)
-		}
-		const words = "if the partition was added since the job first ran"
-		if strings.Contains(out.String(), words) != (want != "") || !strings.Contains(out.String(), want) {
-			t.Errorf("run %d: want %q in\n%s", n, want, &out)
-		}
-	}
-}
-
 // TestStaleEnd: a generation's end of the log may be lower than the position
 // that the previous owner has flushed since. That is not a truncated log.
 func TestStaleEnd(t *testing.T) {
@@ -566,46 +542,4 @@ func at(s Status) int64 {
 		return -1
 	}
 	return s.Partitions[0].Next
-}
-
-// TestExclusive: a process does not roll up while another holds the lock;
-// without a reachable lock server it does.
-func TestExclusive(t *testing.T) {
-	var asked atomic.Int32
-	for name, want := range map[string]struct {
-		lock    func(context.Context, func(context.Context) error) error
-		rollups bool
-	}{
-		"held by another for long": {func(ctx context.Context, f func(context.Context) error) error {
-			if asked.Add(1) < 20 {
-				return nil
-			}
-			return f(ctx)
-		}, true},
-		"held by another": {func(context.Context, func(context.Context) error) error { return nil }, false},
-		"ours":            {func(ctx context.Context, f func(context.Context) error) error { return f(ctx) }, true},
-		"out of reach":    {func(context.Context, func(context.Context) error) error { return errors.New("refused") }, true},
-		"none":            {nil, true},
-	} {
-		sink := newSink(spec())
-		src := &fakeSource{log: newLog(1, 10), committed: map[int32]int64{}}
-		_, stop := started(t, Config{Source: src, Sink: sink, Rollup: 5 * time.Millisecond, Exclusive: want.lock})
-		if want.rollups {
-			await.Until(t, func() error {
-				sink.mu.Lock()
-				defer sink.mu.Unlock()
-				if sink.rollups < 2 {
-					return fmt.Errorf("%s: %d rollups", name, sink.rollups)
-				}
-				return nil
-			})
-		} else {
-			time.Sleep(100 * time.Millisecond) // time for many rollups
-		}
-		stop()
-		// The last rollup of a job that ends is made in any case.
-		if got := sink.rollups > 1; got != want.rollups {
-			t.Errorf("%s: %d rollups", name, sink.rollups)
-		}
-	}
 }

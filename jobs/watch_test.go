@@ -214,55 +214,6 @@ func TestUncountedCause(t *testing.T) {
 	})
 }
 
-// TestWatchClocks: the server's clock, which lines have their times from, steps, or another
-// replica's differs. A partition whose records are counted as they come is not idle; one
-// that has none for a minute is. Time without a look, and before the first, does not
-// count.
-func TestWatchClocks(t *testing.T) {
-	watched(t, func(t *testing.T, s *scene, j *Job, _ *bytes.Buffer) {
-		at := int64(100)
-		count := func(partitions int32, shift time.Duration) { // one more record of each
-			at++
-			log, ledger := map[int32]event.Span{}, map[int32]audit.Covered{}
-			for p := range int32(2) {
-				log[p], ledger[p] = s.log[p], s.ledger[p]
-				if p < partitions {
-					log[p] = event.Span{Next: at}
-					flushed := event.Time(time.Now().UnixMilli()) + event.Time(1-p)*milliseconds(shift)
-					ledger[p] = audit.Covered{Next: at, Flushed: max(flushed, s.ledger[p].Flushed), Watermark: event.Time(10*at) + event.Time(1-p)}
-				}
-			}
-			s.log, s.ledger = log, ledger
-			after(3 * time.Second)
-		}
-		for _, shift := range []time.Duration{0, 2 * time.Hour, -2 * time.Hour, 3 * time.Minute} {
-			for range 30 {
-				if count(2, shift); j.Status().Complete != event.Time(10*at) {
-					t.Fatalf("%s ahead: windows are complete until %d, want %d", shift, j.Status().Complete, 10*at)
-				}
-			}
-		}
-		silent := event.Time(10 * at)
-		for i := range 11 {
-			if i == 10 {
-				ledger := s.ledger
-				s.ledger = nil
-				after(10 * time.Minute)
-				s.ledger = ledger
-			}
-			if count(1, 0); j.Status().Complete != silent {
-				t.Fatalf("%d looks at a silent partition: windows are complete until %d, want %d", i+1, j.Status().Complete, silent)
-			}
-		}
-		for range 10 {
-			count(1, 0)
-		}
-		if want := event.Time(10*at) + 1; j.Status().Complete != want {
-			t.Errorf("after more than a minute of silence windows are complete until %d, want %d", j.Status().Complete, want)
-		}
-	})
-}
-
 // TestWatchSinkAway: the status shows within one look and its time-out that the
 // sink fails or does not answer, and that it works again. Time without a look
 // counts for no partition.
