@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -542,4 +543,46 @@ func at(s Status) int64 {
 		return -1
 	}
 	return s.Partitions[0].Next
+}
+
+// TestExclusive: a process does not roll up while another holds the lock;
+// without a reachable lock server it does.
+func TestExclusive(t *testing.T) {
+	var asked atomic.Int32
+	for name, want := range map[string]struct {
+		lock    func(context.Context, func(context.Context) error) error
+		rollups bool
+	}{
+		"held by another for long": {func(ctx context.Context, f func(context.Context) error) error {
+			if asked.Add(1) < 20 {
+				return nil
+			}
+			return f(ctx)
+		}, true},
+		"held by another": {func(context.Context, func(context.Context) error) error { return nil }, false},
+		"ours":            {func(ctx context.Context, f func(context.Context) error) error { return f(ctx) }, true},
+		"out of reach":    {func(context.Context, func(context.Context) error) error { return errors.New("refused") }, true},
+		"none":            {nil, true},
+	} {
+		sink := newSink(spec())
+		src := &fakeSource{log: newLog(1, 10), committed: map[int32]int64{}}
+		_, stop := started(t, Config{Source: src, Sink: sink, Rollup: 5 * time.Millisecond, Exclusive: want.lock})
+		if want.rollups {
+			await.Until(t, func() error {
+				sink.mu.Lock()
+				defer sink.mu.Unlock()
+				if sink.rollups < 2 {
+					return fmt.Errorf("%s: %d rollups", name, sink.rollups)
+				}
+				return nil
+			})
+		} else {
+			time.Sleep(100 * time.Millisecond) // time for many rollups
+		}
+		stop()
+		// The last rollup of a job that ends is made in any case.
+		if got := sink.rollups > 1; got != want.rollups {
+			t.Errorf("%s: %d rollups", name, sink.rollups)
+		}
+	}
 }
