@@ -17,8 +17,7 @@
 // 2116, from the Unix epoch). A clock that steps back lets nothing through
 // twice: it makes the limiter stricter until it has caught up.
 //
-// Funnels and Windows keep the states of many keys within a bound. No type here
-// locks: one goroutine at a time may use it.
+// No type here locks: one goroutine at a time may use it.
 package limits
 
 import "errors"

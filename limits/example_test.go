@@ -28,19 +28,3 @@ func ExampleFunnel() {
 }
 
 // Two in any ten seconds, for each of at most a thousand users.
-func ExampleWindows() {
-	w, err := limits.NewWindow(2, 10e9)
-	if err != nil {
-		panic(err)
-	}
-	users := limits.NewWindows(1000, limits.Forget)
-	for _, at := range []int64{0, 4e9, 9e9, 10e9} {
-		a := users.Allow([]byte("ann"), w, at)
-		fmt.Println(a.Limited, a.Remaining, a.RetryAfter)
-	}
-	// Output:
-	// false 1 -1
-	// false 0 -1
-	// true 0 1000000000
-	// false 0 -1
-}

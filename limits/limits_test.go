@@ -1,13 +1,9 @@
 package limits
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
-	"slices"
 	"testing"
 )
 
@@ -182,11 +178,11 @@ func TestFunnelIsNotGrantedTwice(t *testing.T) {
 func TestFunnelFast(t *testing.T) {
 	for _, rate := range []int64{1_000, 1_001, 10_000, 250_000, 1_000_000} {
 		f := mustFunnel(t, 9, rate, second)
-		funnels := NewFunnels(10, Forget)
-		through := int64(0)
+		tat, through := int64(0), int64(0)
 		const attempts, stretch = 200_000, second / 10
 		for i := range int64(attempts) {
-			if a := funnels.Throttle([]byte("k"), f, i*stretch/attempts, 1); !a.Limited {
+			var a Answer
+			if a, tat = f.Throttle(tat, i*stretch/attempts, 1); !a.Limited {
 				through++
 			}
 		}
@@ -300,160 +296,6 @@ func TestWindowTwin(t *testing.T) {
 	}
 }
 
-// slow is a table that looks at all keys each time.
-type slow struct {
-	capacity int
-	whenFull WhenFull
-	tats     map[string]int64
-	latest   int64
-}
-
-func (s *slow) throttle(key string, f Funnel, now, quantity int64) Answer {
-	s.latest = max(s.latest, now)
-	now = s.latest
-	tat, known := s.tats[key]
-	a, tat := f.Throttle(tat, now, quantity)
-	if tat <= now {
-		delete(s.tats, key)
-		return a
-	}
-	if !known && len(s.tats) == s.capacity {
-		keys := make([]string, 0, len(s.tats))
-		for k := range s.tats {
-			keys = append(keys, k)
-		}
-		slices.SortFunc(keys, func(a, b string) int {
-			return cmp.Or(cmp.Compare(s.tats[a], s.tats[b]), cmp.Compare(a, b))
-		})
-		first := s.tats[keys[0]]
-		if first > now && s.whenFull == Refuse {
-			return Answer{Limited: true, Limit: f.limit, RetryAfter: first - now}
-		}
-		delete(s.tats, keys[0])
-	}
-	s.tats[key] = tat
-	return a
-}
-
-// TestTableTwin: a bounded table answers like the slow one, and keeps the same
-// keys.
-func TestTableTwin(t *testing.T) {
-	for trial := range 100 {
-		r := rand.New(rand.NewPCG(4, uint64(trial)))
-		whenFull := WhenFull(trial % 2)
-		capacity := 1 + r.IntN(30)
-		fast := NewFunnels(capacity, whenFull)
-		twin := &slow{capacity, whenFull, map[string]int64{}, 0}
-		now := 1000 * second
-		for step := range 1000 {
-			now += r.Int64N(second/2) - second/10
-			f := mustFunnel(t, r.Int64N(5), 1+r.Int64N(3), second)
-			key := fmt.Sprint("k", r.IntN(60))
-			quantity := r.Int64N(6) - 1
-			got, want := fast.Throttle([]byte(key), f, now, quantity), twin.throttle(key, f, now, quantity)
-			if got != want {
-				t.Fatalf("trial %d step %d: %s: %+v, want %+v", trial, step, key, got, want)
-			}
-			if fast.Len() > capacity || len(fast.t.keys) != fast.Len() {
-				t.Fatalf("trial %d step %d: %d keys, %d in the heap, capacity %d", trial, step, len(fast.t.keys), fast.Len(), capacity)
-			}
-			if step%100 == 0 {
-				fast.Expire(now)
-				for k, tat := range twin.tats {
-					if tat <= twin.latest {
-						delete(twin.tats, k)
-					}
-				}
-			}
-			if fast.Len() != len(twin.tats) {
-				t.Fatalf("trial %d step %d: %d keys, want %d", trial, step, fast.Len(), len(twin.tats))
-			}
-			for k, tat := range twin.tats {
-				if n := fast.t.keys[k]; n == nil || n.state != tat || n.idle != tat || fast.t.heap[n.at] != n {
-					t.Fatalf("trial %d step %d: %s is %+v, want state %d", trial, step, k, n, tat)
-				}
-			}
-		}
-	}
-}
-
-// TestWindows: keys are apart, expire, and are bounded.
-func TestWindows(t *testing.T) {
-	w := mustWindow(t, 2, 10*second)
-	for _, whenFull := range []WhenFull{Forget, Refuse} {
-		windows := NewWindows(2, whenFull)
-		allow := func(key string, at int64) Answer { return windows.Allow([]byte(key), w, at*second) }
-		for _, key := range []string{"a", "b", "a"} {
-			if a := allow(key, 100); a.Limited {
-				t.Fatalf("%s: %+v", key, a)
-			}
-		}
-		if a := allow("a", 101); !a.Limited || a.RetryAfter != 9*second {
-			t.Errorf("the third in a window: %+v", a)
-		}
-		c := allow("c", 102)
-		switch whenFull {
-		case Forget:
-			// a and b would both idle at 110; a comes first and is forgotten.
-			if a := allow("a", 103); c.Limited || a.Limited || a.Remaining != 1 {
-				t.Errorf("after forgetting: c %+v, a %+v", c, a)
-			}
-		case Refuse:
-			if !c.Limited || c.RetryAfter != 8*second || windows.Len() != 2 {
-				t.Errorf("c is not refused until 110: %+v", c)
-			}
-			if c := allow("c", 110); c.Limited {
-				t.Errorf("c is refused at 110: %+v", c)
-			}
-		}
-		if n := windows.Expire(200 * second); n == 0 || windows.Len() != 0 {
-			t.Errorf("%d expired, %d kept", n, windows.Len())
-		}
-	}
-}
-
-func TestThrottleDoesNotAllocate(t *testing.T) {
-	f := mustFunnel(t, 9, 1000, second)
-	funnels := NewFunnels(10, Forget)
-	key := []byte("user:1")
-	now := int64(0)
-	if n := testing.AllocsPerRun(1000, func() {
-		now += 1000
-		funnels.Throttle(key, f, now, 1)
-	}); n != 0 {
-		t.Errorf("%v allocations per call", n)
-	}
-}
-
-func BenchmarkThrottle(b *testing.B) {
-	f := mustFunnel(b, 99, 1_000_000, second)
-	b.Run("state", func(b *testing.B) {
-		var tat, now int64
-		for b.Loop() {
-			now += 500
-			_, tat = f.Throttle(tat, now, 1)
-		}
-	})
-	for _, n := range []int{1000, 100_000} {
-		b.Run(fmt.Sprintf("table-%d", n), func(b *testing.B) {
-			keys := make([][]byte, n)
-			for i := range keys {
-				keys[i] = fmt.Appendf(nil, "user:%d", i)
-			}
-			slow := mustFunnel(b, 99, 1, second)
-			funnels := NewFunnels(n, Forget)
-			now, i := int64(0), 0
-			for b.Loop() {
-				now += 500
-				funnels.Throttle(keys[i], slow, now, 1)
-				if i++; i == n {
-					i = 0
-				}
-			}
-		})
-	}
-}
-
 func BenchmarkWindow(b *testing.B) {
 	w := mustWindow(b, 1000, second)
 	var l Log
@@ -461,41 +303,5 @@ func BenchmarkWindow(b *testing.B) {
 	for b.Loop() {
 		now += 500_000
 		w.Allow(&l, now)
-	}
-}
-
-// TestBytesPerKey measures what a key costs in a table, for the documents.
-func TestBytesPerKey(t *testing.T) {
-	const n = 100_000
-	heap := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	f := mustFunnel(t, 99, 1, second)
-	before := heap()
-	funnels := NewFunnels(n, Forget)
-	for i := range n {
-		funnels.Throttle(fmt.Appendf(nil, "user:%07d", i), f, 0, 1)
-	}
-	funnel := float64(heap()-before) / n
-
-	w := mustWindow(t, 100, second)
-	before = heap()
-	windows := NewWindows(n, Forget)
-	for i := range n {
-		key := fmt.Appendf(nil, "user:%07d", i)
-		for range 10 {
-			windows.Allow(key, w, 0)
-		}
-	}
-	window := float64(heap()-before) / n
-	t.Logf("a key of 12 bytes: %.0f bytes in a table of funnels, %.0f in one of windows that hold 10 events", funnel, window)
-	if funnels.Len() != n || windows.Len() != n {
-		t.Fatalf("%d and %d keys, want %d", funnels.Len(), windows.Len(), n)
-	}
-	if funnel > 160 || window > 360 {
-		t.Errorf("%.0f and %.0f bytes, want at most 160 and 360", funnel, window)
 	}
 }
