@@ -20,7 +20,6 @@ import (
 	"weir/internal/config"
 	"weir/internal/outage"
 	"weir/jobs"
-	"weir/locks"
 	"weir/locks/redislock"
 	httpserver "weir/serve/http"
 	"weir/serve/live"
@@ -86,7 +85,7 @@ func (o *runOptions) exclusive(cfg *config.Config, j *config.Job) func(context.C
 	}
 	return func(ctx context.Context, f func(context.Context) error) error {
 		err := o.locks.Do(ctx, "weir:rollup:"+cfg.ClickHouse.Database+"."+j.Name, o.owner, rollupLease, func(ctx context.Context, _ redislock.Lease) error { return f(ctx) })
-		if errors.Is(err, locks.ErrHeld) {
+		if errors.Is(err, redislock.ErrHeld) {
 			return nil // another process has the lock
 		}
 		return err

@@ -1,5 +1,13 @@
-// Package redislock holds the leases of package locks on a server that speaks
-// the Redis protocol, for processes that share the server.
+// Package redislock holds leases, locks that expire, on a server that speaks the Redis
+// protocol, for processes that share the server.
+//
+// An owner acquires a lease for some time. The same owner may acquire it again
+// (the lease counts its holds), and only that owner can release or extend it. A
+// lease cannot stop a holder that was suspended past its end from acting as if
+// it still held it. For that, every lease has a fencing number, greater than
+// that of any earlier lease of the same name. The holder sends the number with
+// each operation on the resource that the lock protects, and the resource
+// refuses a number smaller than the greatest that it has seen.
 //
 //	l := redislock.New(&redis.Pool{DialContext: …})
 //	err := l.Do(ctx, "rollup", "worker-1", 30*time.Second,
@@ -35,8 +43,16 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+)
 
-	"weir/locks"
+var (
+	// ErrHeld is returned for a lock that another owner holds.
+	ErrHeld = errors.New("redislock: held by another owner")
+	// ErrNotHeld is returned for a release or an extension of a lease that has
+	// ended, or that the caller never had.
+	ErrNotHeld = errors.New("redislock: not held")
+	// ErrTTL is returned for a lease that would end as soon as it begins.
+	ErrTTL = errors.New("redislock: a lease needs a positive time to live")
 )
 
 // The two well-known scripts: compare and delete, compare and extend. They are
@@ -85,11 +101,11 @@ func New(pool *redis.Pool) *Locks {
 //
 // If the owner holds it already through l, Acquire returns the same lease, with
 // one hold more, and it lasts at least ttl. If another owner or process holds
-// it, the error is locks.ErrHeld. Any other error is the network's or the
+// it, the error is ErrHeld. Any other error is the network's or the
 // server's.
 func (l *Locks) Acquire(ctx context.Context, name, owner string, ttl time.Duration) (Lease, error) {
 	if ttl < time.Millisecond {
-		return Lease{}, locks.ErrTTL
+		return Lease{}, ErrTTL
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +115,7 @@ func (l *Locks) Acquire(ctx context.Context, name, owner string, ttl time.Durati
 		case err == nil:
 			h.Holds++
 			return h.Lease, nil
-		case !errors.Is(err, locks.ErrNotHeld):
+		case !errors.Is(err, ErrNotHeld):
 			return Lease{}, err
 		}
 		delete(l.held, key) // the lease is lost; the lock may be free again
@@ -127,7 +143,7 @@ func (l *Locks) Acquire(ctx context.Context, name, owner string, ttl time.Durati
 		return Lease{}, fmt.Errorf("redislock: acquire %s: %w", name, err)
 	}
 	if token != h.token {
-		return Lease{}, locks.ErrHeld
+		return Lease{}, ErrHeld
 	}
 	h.Fence = fence
 	l.held[key] = h
@@ -167,7 +183,7 @@ func (l *Locks) eval(ctx context.Context, script string, h *hold, args ...any) (
 func fenceKey(name string) string { return "{" + name + "}:fence" }
 
 // Release gives back one hold of a lease and returns how many are left; with the
-// last one the lock is free. The error is locks.ErrNotHeld if the lease has
+// last one the lock is free. The error is ErrNotHeld if the lease has
 // ended. After another error the hold is given back in this process, and the
 // lock is free at the end of its lease at the latest.
 func (l *Locks) Release(ctx context.Context, lease Lease) (holds int, err error) {
@@ -180,7 +196,7 @@ func (l *Locks) Release(ctx context.Context, lease Lease) (holds int, err error)
 	if h.Holds > 1 {
 		if !time.Now().Before(h.Expires) {
 			delete(l.held, holder{h.Name, h.Owner})
-			return 0, locks.ErrNotHeld
+			return 0, ErrNotHeld
 		}
 		h.Holds--
 		return h.Holds, nil
@@ -191,16 +207,16 @@ func (l *Locks) Release(ctx context.Context, lease Lease) (holds int, err error)
 		return 0, fmt.Errorf("redislock: release %s: %w", h.Name, err)
 	}
 	if n == 0 {
-		return 0, locks.ErrNotHeld
+		return 0, ErrNotHeld
 	}
 	return 0, nil
 }
 
 // Extend makes a lease last for ttl from now, which may also shorten it. The
-// error is locks.ErrNotHeld if it has ended.
+// error is ErrNotHeld if it has ended.
 func (l *Locks) Extend(ctx context.Context, lease Lease, ttl time.Duration) (Lease, error) {
 	if ttl < time.Millisecond {
-		return Lease{}, locks.ErrTTL
+		return Lease{}, ErrTTL
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,7 +225,7 @@ func (l *Locks) Extend(ctx context.Context, lease Lease, ttl time.Duration) (Lea
 		return Lease{}, err
 	}
 	if err := l.extend(ctx, h, ttl); err != nil {
-		if errors.Is(err, locks.ErrNotHeld) {
+		if errors.Is(err, ErrNotHeld) {
 			delete(l.held, holder{h.Name, h.Owner})
 		}
 		return Lease{}, err
@@ -221,7 +237,7 @@ func (l *Locks) Extend(ctx context.Context, lease Lease, ttl time.Duration) (Lea
 func (l *Locks) find(lease Lease) (*hold, error) {
 	h := l.held[holder{lease.Name, lease.Owner}]
 	if h == nil || h.Fence != lease.Fence {
-		return nil, locks.ErrNotHeld
+		return nil, ErrNotHeld
 	}
 	return h, nil
 }
@@ -233,14 +249,14 @@ func (l *Locks) extend(ctx context.Context, h *hold, ttl time.Duration) error {
 		return fmt.Errorf("redislock: extend %s: %w", h.Name, err)
 	}
 	if n == 0 {
-		return locks.ErrNotHeld
+		return ErrNotHeld
 	}
 	h.Expires = expires
 	return nil
 }
 
 // Do acquires the lock and runs f while it holds it. It does not wait for the
-// lock: if it is taken, the error is locks.ErrHeld. Do extends the lease every
+// lock: if it is taken, the error is ErrHeld. Do extends the lease every
 // third of ttl. If the lease ends or is lost, Do cancels f's context with the
 // reason as its cause, waits for f, and returns the reason; otherwise it returns
 // f's error.
@@ -270,7 +286,7 @@ func (l *Locks) Do(ctx context.Context, name, owner string, ttl time.Duration, f
 	switch {
 	case lost != nil:
 		return lost
-	case err == nil && errors.Is(releaseErr, locks.ErrNotHeld):
+	case err == nil && errors.Is(releaseErr, ErrNotHeld):
 		return releaseErr // the lease ended while f ran, which no extension had noticed
 	}
 	return err
@@ -279,7 +295,7 @@ func (l *Locks) Do(ctx context.Context, name, owner string, ttl time.Duration, f
 // keep extends a lease until ctx is done, and cancels it when the lease ends:
 // by a timer, because a network call may take longer than the lease lasts.
 func (l *Locks) keep(ctx context.Context, cancel context.CancelCauseFunc, lease Lease, ttl time.Duration) {
-	end := time.AfterFunc(time.Until(lease.Expires), func() { cancel(locks.ErrNotHeld) })
+	end := time.AfterFunc(time.Until(lease.Expires), func() { cancel(ErrNotHeld) })
 	defer end.Stop()
 	tick := time.NewTicker(ttl / 3)
 	defer tick.Stop()
@@ -293,7 +309,7 @@ func (l *Locks) keep(ctx context.Context, cancel context.CancelCauseFunc, lease 
 		switch extended, err := l.Extend(ctx, lease, ttl); {
 		case err == nil:
 			end.Reset(time.Until(extended.Expires))
-		case errors.Is(err, locks.ErrNotHeld):
+		case errors.Is(err, ErrNotHeld):
 			cancel(err)
 		}
 	}

@@ -15,33 +15,7 @@ import (
 
 	"weir/internal/await"
 	"weir/internal/redistest"
-	"weir/locks"
-	"weir/locks/locktest"
 )
-
-// view adapts one process's Locks to the suite.
-type view struct {
-	l *Locks
-	t *testing.T
-}
-
-func plain(l Lease) locktest.Lease {
-	return locktest.Lease{Name: l.Name, Owner: l.Owner, Fence: l.Fence, Holds: l.Holds}
-}
-
-func (v view) Acquire(name, owner string, ttl time.Duration) (locktest.Lease, error) {
-	l, err := v.l.Acquire(v.t.Context(), name, owner, ttl)
-	return plain(l), err
-}
-
-func (v view) Release(l locktest.Lease) (int, error) {
-	return v.l.Release(v.t.Context(), Lease{Name: l.Name, Owner: l.Owner, Fence: l.Fence})
-}
-
-func (v view) Extend(l locktest.Lease, ttl time.Duration) (locktest.Lease, error) {
-	got, err := v.l.Extend(v.t.Context(), Lease{Name: l.Name, Owner: l.Owner, Fence: l.Fence}, ttl)
-	return plain(got), err
-}
 
 func connect(t testing.TB, srv *redistest.Server) *redis.Pool {
 	p := &redis.Pool{MaxIdle: 1, DialContext: func(ctx context.Context) (redis.Conn, error) {
@@ -51,15 +25,81 @@ func connect(t testing.TB, srv *redistest.Server) *redis.Pool {
 	return p
 }
 
-func TestConformance(t *testing.T) {
-	locktest.Run(t, func(t *testing.T) locktest.Pair {
-		srv := redistest.Start(t)
-		return locktest.Pair{
-			A:    view{New(connect(t, srv)), t},
-			B:    view{New(connect(t, srv)), t},
-			Wait: time.Sleep,
+// TestLeases: what two processes get that share a lock, step by step.
+func TestLeases(t *testing.T) {
+	srv := redistest.Start(t)
+	a, b := New(connect(t, srv)), New(connect(t, srv))
+	ctx := t.Context()
+	acquires := func(l *Locks, owner string, ttl time.Duration, holds int) Lease {
+		t.Helper()
+		lease, err := l.Acquire(ctx, "lock", owner, ttl)
+		if err != nil || lease.Name != "lock" || lease.Owner != owner || lease.Holds != holds {
+			t.Fatalf("%s acquired %+v, %v; want %d holds", owner, lease, err, holds)
 		}
-	})
+		return lease
+	}
+	refuses := func(l *Locks, owner string) {
+		t.Helper()
+		if lease, err := l.Acquire(ctx, "lock", owner, time.Hour); !errors.Is(err, ErrHeld) || lease.Fence != 0 {
+			t.Fatalf("%s acquired what another holds: %+v, %v", owner, lease, err)
+		}
+	}
+	releases := func(l *Locks, lease Lease, left int) {
+		t.Helper()
+		if holds, err := l.Release(ctx, lease); err != nil || holds != left {
+			t.Fatalf("releasing %+v: %d holds left, %v, want %d", lease, holds, err, left)
+		}
+	}
+	notHeld := func(l *Locks, lease Lease) {
+		t.Helper()
+		if _, err := l.Release(ctx, lease); !errors.Is(err, ErrNotHeld) {
+			t.Fatalf("released %+v, which is not held: %v", lease, err)
+		}
+		if _, err := l.Extend(ctx, lease, time.Hour); !errors.Is(err, ErrNotHeld) {
+			t.Fatalf("extended %+v, which is not held: %v", lease, err)
+		}
+	}
+	// One holder, who may take it again, and gives it back in any order.
+	first := acquires(a, "ann", time.Hour, 1)
+	second := acquires(a, "ann", time.Millisecond, 2) // which does not shorten it
+	refuses(a, "bob")
+	refuses(b, "bob")
+	if first.Fence != second.Fence || !second.Expires.After(time.Now().Add(time.Minute)) {
+		t.Fatalf("one lease is %+v and %+v", first, second)
+	}
+	for _, forged := range []Lease{
+		{Name: "lock", Owner: "bob", Fence: first.Fence}, {Name: "lock", Owner: "ann", Fence: first.Fence + 1}, {Name: "other", Owner: "ann", Fence: first.Fence},
+	} {
+		notHeld(a, forged)
+	}
+	notHeld(b, first)
+	releases(a, second, 1)
+	refuses(b, "bob")
+	releases(a, first, 0)
+	notHeld(a, first)
+	// A lease ends, also one that an extension has shortened, and stays lost.
+	lost := acquires(b, "bob", time.Hour, 1)
+	if lost.Fence <= first.Fence {
+		t.Fatalf("fence %d after %d", lost.Fence, first.Fence)
+	}
+	if _, err := b.Extend(ctx, lost, time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(20 * time.Millisecond)
+	notHeld(b, lost)
+	next := acquires(b, "bob", time.Hour, 1) // the count starts anew
+	if next.Fence <= lost.Fence {
+		t.Fatalf("fence %d after %d", next.Fence, lost.Fence)
+	}
+	notHeld(b, lost)
+	refuses(a, "ann")
+	if _, err := b.Extend(ctx, next, 0); !errors.Is(err, ErrTTL) {
+		t.Fatalf("extended by 0: %v", err)
+	}
+	releases(b, next, 0)
+	if _, err := a.Acquire(ctx, "lock", "ann", 0); !errors.Is(err, ErrTTL) {
+		t.Fatalf("acquired for 0: %v", err)
+	}
 }
 
 // TestBytes: the lock has the bytes that other clients write with SET NX PX, and
@@ -70,7 +110,7 @@ func TestBytes(t *testing.T) {
 	ctx := t.Context()
 
 	srv.Do(t, "SET", "x", "another", "NX", "PX", 60000)
-	if lease, err := l.Acquire(ctx, "x", "ann", time.Minute); !errors.Is(err, locks.ErrHeld) {
+	if lease, err := l.Acquire(ctx, "x", "ann", time.Minute); !errors.Is(err, ErrHeld) {
 		t.Fatalf("acquired a lock that is held: %+v, %v", lease, err)
 	}
 	srv.Do(t, "DEL", "x")
@@ -91,7 +131,7 @@ func TestBytes(t *testing.T) {
 		t.Errorf("TTL of the fence = %v, want none", got)
 	}
 	srv.Do(t, "SET", "x", "another")
-	if _, err := l.Release(ctx, lease); !errors.Is(err, locks.ErrNotHeld) {
+	if _, err := l.Release(ctx, lease); !errors.Is(err, ErrNotHeld) {
 		t.Errorf("released over a foreign token: %v", err)
 	}
 	if got := srv.Do(t, "GET", "x"); got != "another" {
@@ -127,7 +167,7 @@ func TestContention(t *testing.T) {
 			for round := 0; more(); round++ {
 				sent := time.Now()
 				lease, err := l.Acquire(ctx, "x", owner, 30*time.Millisecond)
-				if errors.Is(err, locks.ErrHeld) {
+				if errors.Is(err, ErrHeld) {
 					time.Sleep(time.Millisecond)
 					continue
 				}
@@ -143,7 +183,7 @@ func TestContention(t *testing.T) {
 					before := time.Now()
 					if _, err := l.Release(ctx, lease); err == nil {
 						s.until = before
-					} else if !errors.Is(err, locks.ErrNotHeld) {
+					} else if !errors.Is(err, ErrNotHeld) {
 						t.Error(err)
 						return
 					}
@@ -193,7 +233,7 @@ func TestLostAnswer(t *testing.T) {
 	if err != nil || lease.Fence != 2 {
 		t.Fatalf("%+v, %v, want the second attempt's lease", lease, err)
 	}
-	if _, err := New(connect(t, srv)).Acquire(t.Context(), "x", "bob", time.Minute); !errors.Is(err, locks.ErrHeld) {
+	if _, err := New(connect(t, srv)).Acquire(t.Context(), "x", "bob", time.Minute); !errors.Is(err, ErrHeld) {
 		t.Fatalf("bob: %v", err)
 	}
 	if _, err := l.Release(t.Context(), lease); err != nil {
@@ -240,7 +280,7 @@ func TestDoKeepsTheLease(t *testing.T) {
 	err := a.Do(t.Context(), "x", "ann", ttl, func(inner context.Context, lease Lease) error {
 		for range 10 {
 			time.Sleep(ttl / 8)
-			if err := b.Do(t.Context(), "x", "bob", ttl, func(context.Context, Lease) error { return nil }); !errors.Is(err, locks.ErrHeld) {
+			if err := b.Do(t.Context(), "x", "bob", ttl, func(context.Context, Lease) error { return nil }); !errors.Is(err, ErrHeld) {
 				t.Errorf("bob, while ann does: %v", err)
 			}
 		}
@@ -280,7 +320,7 @@ func TestDo(t *testing.T) {
 			return errors.New("the lost lock was not noticed")
 		}
 	})
-	if !errors.Is(err, locks.ErrNotHeld) {
+	if !errors.Is(err, ErrNotHeld) {
 		t.Errorf("robbed: %v, want ErrNotHeld", err)
 	}
 	srv.Do(t, "DEL", "x")
@@ -310,7 +350,7 @@ func TestServerGone(t *testing.T) {
 	err := l.Do(t.Context(), "x", "ann", ttl, func(inner context.Context, lease Lease) error {
 		srv.Stop()
 		await.Receive(t, "f is told", inner.Done())
-		if !errors.Is(context.Cause(inner), locks.ErrNotHeld) {
+		if !errors.Is(context.Cause(inner), ErrNotHeld) {
 			t.Errorf("f is told %v, want ErrNotHeld", context.Cause(inner))
 		}
 		return nil
@@ -318,7 +358,7 @@ func TestServerGone(t *testing.T) {
 	if err == nil {
 		t.Error("Do without a server has no error")
 	}
-	if _, err := l.Acquire(t.Context(), "x", "ann", ttl); err == nil || errors.Is(err, locks.ErrHeld) {
+	if _, err := l.Acquire(t.Context(), "x", "ann", ttl); err == nil || errors.Is(err, ErrHeld) {
 		t.Errorf("Acquire without a server: %v", err)
 	}
 }

@@ -1,51 +1,38 @@
 package redis
 
 import (
-	"context"
+	"errors"
 	"testing"
 	"time"
 
 	redigo "github.com/gomodule/redigo/redis"
 
-	"weir/locks/locktest"
 	"weir/locks/redislock"
 )
 
-// lockView adapts redislock to the test suite of leases.
-type lockView struct {
-	l *redislock.Locks
-	t *testing.T
-}
-
-func plainLease(l redislock.Lease) locktest.Lease {
-	return locktest.Lease{Name: l.Name, Owner: l.Owner, Fence: l.Fence, Holds: l.Holds}
-}
-
-func (v lockView) Acquire(name, owner string, ttl time.Duration) (locktest.Lease, error) {
-	l, err := v.l.Acquire(v.t.Context(), name, owner, ttl)
-	return plainLease(l), err
-}
-
-func (v lockView) Release(l locktest.Lease) (int, error) {
-	return v.l.Release(v.t.Context(), redislock.Lease{Name: l.Name, Owner: l.Owner, Fence: l.Fence})
-}
-
-func (v lockView) Extend(l locktest.Lease, ttl time.Duration) (locktest.Lease, error) {
-	got, err := v.l.Extend(v.t.Context(), redislock.Lease{Name: l.Name, Owner: l.Owner, Fence: l.Fence}, ttl)
-	return plainLease(got), err
-}
-
-// TestRedislock: redislock passes the suite with this server, too.
+// TestRedislock: the locks of redislock work with this server, too.
 func TestRedislock(t *testing.T) {
-	locktest.Run(t, func(t *testing.T) locktest.Pair {
-		_, addr := start(t, Config{})
-		connect := func() lockView {
-			p := &redigo.Pool{MaxIdle: 1, DialContext: func(ctx context.Context) (redigo.Conn, error) {
-				return redigo.DialContext(ctx, "tcp", addr)
-			}}
-			t.Cleanup(func() { p.Close() })
-			return lockView{redislock.New(p), t}
-		}
-		return locktest.Pair{A: connect(), B: connect(), Wait: time.Sleep}
-	})
+	_, addr := start(t, Config{})
+	connect := func() *redislock.Locks {
+		p := &redigo.Pool{MaxIdle: 1, Dial: func() (redigo.Conn, error) { return redigo.Dial("tcp", addr) }}
+		t.Cleanup(func() { p.Close() })
+		return redislock.New(p)
+	}
+	a, b := connect(), connect()
+	lease, err := a.Acquire(t.Context(), "lock", "ann", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Acquire(t.Context(), "lock", "bob", time.Hour); !errors.Is(err, redislock.ErrHeld) {
+		t.Errorf("acquired what another holds: %v", err)
+	}
+	if lease, err = a.Extend(t.Context(), lease, time.Hour); err != nil {
+		t.Error(err)
+	}
+	if left, err := a.Release(t.Context(), lease); left != 0 || err != nil {
+		t.Error(left, err)
+	}
+	if next, err := b.Acquire(t.Context(), "lock", "bob", time.Hour); err != nil || next.Fence <= lease.Fence {
+		t.Errorf("fence %d after %d, %v", next.Fence, lease.Fence, err)
+	}
 }
