@@ -26,8 +26,6 @@ var floor = []struct {
 	{"weir/sketches/sketchtest", 1, "the laws that every sketch must obey"},
 	{"weir/sketches/...", 0, "libraries for themselves"},
 	{"weir/limits", 0, "pure functions of state and time"},
-	{"weir/locks", 0, "the lease as a pure state"},
-	{"weir/locks/locktest", 1, "one suite for every lease"},
 	{"weir/locks/redislock", 2, "the lease over a Redis client"},
 	{"weir/serve/resp", 0, "a protocol's reader and writer"},
 	{"weir/serve/key", 1.5, "the grammar of window keys, which have times in them"},
@@ -55,7 +53,7 @@ var floor = []struct {
 	{"weir/internal/local/...", 3, "embedded broker and engine"},
 	{"weir/internal/spelling", 0, "guesses what a misspelt name was meant to be"},
 	{"weir/internal/backoff", -1, "pauses after failures, without a clock"},
-	{"weir/internal/hashtable", -1, "the one index of the core, the sketches and the scratch keys"},
+	{"weir/internal/hashtable", -1, "the one index of the core and the sketches"},
 	{"weir/internal/counts", -1, "what the core and the histograms count keys with"},
 	{"weir/internal/apart", -1, "keeps workers out of each other's cache lines"},
 	{"weir/internal/bounded", 1.5, "reads files that a user has named, for every part"},
@@ -111,7 +109,7 @@ var alone = []struct {
 		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo", "weir/sketches/histogram", "weir/sketches/idset"}, "it knows no protocol and no sink: it declares what it needs of one"},
 	{"weir/serve/http", []string{"weir/jobs", "weir/serve/key", "weir/serve/live", "weir/serve/page", "weir/internal/samesite", "weir/internal/spelling"}, "answers come from live; no sketch, no window"},
 	{"weir/serve/page", nil, "files: the page asks the API as every client does"},
-	{"weir/serve/redis", []string{"weir/serve/resp", "weir/serve/key", "weir/serve/live", "weir/limits", "weir/internal/hashtable",
+	{"weir/serve/redis", []string{"weir/serve/resp", "weir/serve/key", "weir/serve/live", "weir/limits",
 		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo"}, "commands on sketches; of jobs it knows live answers only"},
 }
 

@@ -3,14 +3,14 @@ package redis
 import "weir/sketches/bitmap"
 
 var bitCommands = []command{
-	{name: "setbit", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.2.0", family: "bitmap", about: "sets a bit and answers the one that was there", run: onKeys(setbit)},
-	{name: "getbit", arity: 3, keys: firstKey, since: "2.2.0", family: "bitmap", about: "a bit", run: onKeys(getbit)},
-	{name: "bitcount", arity: -2, keys: firstKey, since: "2.6.0", family: "bitmap", about: "the number of ones, within a range of BYTEs or BITs if given", run: onKeys(bitcount)},
-	{name: "bitpos", arity: -3, keys: firstKey, since: "2.8.7", family: "bitmap", about: "the first bit that is 0 or 1", run: onKeys(bitpos)},
+	{name: "setbit", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.2.0", family: "bitmap", about: "sets a bit and answers the one that was there", run: setbit},
+	{name: "getbit", arity: 3, keys: firstKey, since: "2.2.0", family: "bitmap", about: "a bit", run: getbit},
+	{name: "bitcount", arity: -2, keys: firstKey, since: "2.6.0", family: "bitmap", about: "the number of ones, within a range of BYTEs or BITs if given", run: bitcount},
+	{name: "bitpos", arity: -3, keys: firstKey, since: "2.8.7", family: "bitmap", about: "the first bit that is 0 or 1", run: bitpos},
 	{name: "bitop", arity: -4, flags: flagWrite | flagGrow, keys: keySpec{2, -1, 1}, dest: 2, since: "2.6.0", family: "bitmap", about: "AND OR XOR NOT, and DIFF DIFF1 ANDOR ONE of Redis 8.2, into a key; the sources may be window keys",
-		differ: "DIFF, DIFF1, ANDOR and ONE are those of Redis 8.2.", run: onKeys(bitop)},
-	{name: "bitfield", arity: -2, each: 250 * nanosecond, flags: flagWrite | flagGrow, keys: firstKey, since: "3.2.0", family: "bitmap", about: "GET, SET, INCRBY of integers of any width at any bit", run: onKeys(func(c call, k *keyspace) { bitfield(c, k, false) })},
-	{name: "bitfield_ro", arity: -2, each: 250 * nanosecond, keys: firstKey, since: "6.0.0", family: "bitmap", about: "BITFIELD with GET only", run: onKeys(func(c call, k *keyspace) { bitfield(c, k, true) })},
+		differ: "DIFF, DIFF1, ANDOR and ONE are those of Redis 8.2.", run: bitop},
+	{name: "bitfield", arity: -2, flags: flagWrite | flagGrow, keys: firstKey, since: "3.2.0", family: "bitmap", about: "GET, SET, INCRBY of integers of any width at any bit", run: func(c call, k *keyspace) { bitfield(c, k, false) }},
+	{name: "bitfield_ro", arity: -2, keys: firstKey, since: "6.0.0", family: "bitmap", about: "BITFIELD with GET only", run: func(c call, k *keyspace) { bitfield(c, k, true) }},
 }
 
 // bitOffset reads the offset of SETBIT or GETBIT, which must be within so many bytes.
@@ -24,7 +24,7 @@ func (c call) bitOffset(arg []byte, bytes int) (uint64, bool) {
 }
 
 func setbit(c call, k *keyspace) {
-	off, ok := c.bitOffset(c.args[2], k.set.bulk)
+	off, ok := c.bitOffset(c.args[2], k.server.config.Bulk)
 	if !ok {
 		return
 	}
@@ -68,7 +68,8 @@ func getbit(c call, k *keyspace) {
 	case it.bits() != nil:
 		c.w.Int(int64(btoi(off < 1<<32 && it.bits().Has(uint32(off)))))
 	default:
-		c.w.Int(int64(bitmap.GetBit(it.text(), off)))
+		text, _ := c.text(k, it)
+		c.w.Int(int64(bitmap.GetBit(text, off)))
 	}
 }
 
@@ -93,15 +94,16 @@ func bitcount(c call, k *keyspace) {
 		c.w.Int(0)
 		return
 	}
-	if !c.affordBits(it) {
-		return
+	var text []byte // of a window key it need not be made
+	if it.bits() == nil {
+		text, _ = c.text(k, it)
 	}
 	switch len(c.args) {
 	case 2:
 		if it.bits() != nil {
 			c.w.Int(int64(it.bits().Count()))
 		} else {
-			c.w.Int(int64(bitmap.Count(it.text())))
+			c.w.Int(int64(bitmap.Count(text)))
 		}
 	case 4, 5:
 		start, ok := c.integer(c.args[2])
@@ -122,24 +124,11 @@ func bitcount(c call, k *keyspace) {
 		case it.bits() != nil:
 			c.w.Int(int64(it.bits().CountIn(start, end, unit)))
 		default:
-			c.w.Int(int64(bitmap.CountIn(it.text(), start, end, unit)))
+			c.w.Int(int64(bitmap.CountIn(text, start, end, unit)))
 		}
 	default:
 		c.w.Error(errSyntax)
 	}
-}
-
-// containerBytes is how many bytes of a string one container of a window's bitmap
-// holds. A container has the number of its ones, so its bits need not be read.
-const containerBytes = 8 << 10
-
-// affordBits reports whether there is time to look at all bits; if not, it sends the
-// error.
-func (c call) affordBits(it *item) bool {
-	if it.bits() != nil {
-		return c.afford(it.length()/containerBytes+1, perContainer)
-	}
-	return c.afford(len(it.text()), perRead)
 }
 
 func bitpos(c call, k *keyspace) {
@@ -160,8 +149,9 @@ func bitpos(c call, k *keyspace) {
 		c.w.Int(-int64(bit))
 		return
 	}
-	if !c.affordBits(it) {
-		return
+	var text []byte // of a window key it need not be made
+	if it.bits() == nil {
+		text, _ = c.text(k, it)
 	}
 	switch len(c.args) {
 	case 3, 4:
@@ -175,7 +165,7 @@ func bitpos(c call, k *keyspace) {
 		case it.bits() != nil:
 			c.w.Int(it.bits().PosFrom(bit, start))
 		default:
-			c.w.Int(bitmap.PosFrom(it.text(), bit, start))
+			c.w.Int(bitmap.PosFrom(text, bit, start))
 		}
 	case 5, 6:
 		start, ok := c.integer(c.args[3])
@@ -192,7 +182,7 @@ func bitpos(c call, k *keyspace) {
 		case it.bits() != nil:
 			c.w.Int(it.bits().PosIn(bit, start, end, unit))
 		default:
-			c.w.Int(bitmap.PosIn(it.text(), bit, start, end, unit))
+			c.w.Int(bitmap.PosIn(text, bit, start, end, unit))
 		}
 	default:
 		c.w.Error(errSyntax)
@@ -211,33 +201,18 @@ func bitop(c call, k *keyspace) {
 	longest := 0
 	sources := make([][]byte, 0, len(c.args)-3)
 	for _, key := range c.args[3:] {
-		it, ok := k.typed(c, key, kindString)
+		_, text, ok := c.textOf(k, key)
 		if !ok {
 			return
 		}
-		if it == nil {
-			sources = append(sources, nil)
-			continue
-		}
-		if it.bits() != nil && it.bits().Len() > uint64(k.set.bulk) {
-			c.w.Error(errTooLong)
-			return
-		}
-		each := cost(perSource)
-		if it.bits() != nil {
-			each = perByte // the text must be made first
-		}
-		if !c.afford(it.length(), each) {
-			return
-		}
-		longest = max(longest, it.length())
-		sources = append(sources, it.text())
+		longest = max(longest, len(text))
+		sources = append(sources, text)
 	}
 	before := 0
 	if it := k.find(c.args[2], k.now); it != nil {
 		before = it.size
 	}
-	if !k.fits(c, longest, before) || !c.afford(longest, perMade) {
+	if !k.fits(c, longest, before) {
 		return
 	}
 	out, err := bitmap.Op(nil, op, sources...)
@@ -271,19 +246,15 @@ func bitfield(c call, k *keyspace, readOnly bool) {
 			end = max(end, (op.Offset+uint64(op.Type.Width)+7)/8)
 		}
 	}
-	it, ok := k.typed(c, c.args[1], kindString)
+	it, b, ok := c.textOf(k, c.args[1])
 	if !ok {
 		return
 	}
-	if end > uint64(k.set.bulk) {
+	if end > uint64(k.server.config.Bulk) {
 		c.fail(bitmap.ErrOffset)
 		return
 	}
 	if writes && !c.lengthens(k, it, int(end)) {
-		return
-	}
-	b, ok := c.textOf(it)
-	if !ok {
 		return
 	}
 	out, replies, changes := bitmap.Fields(b, ops, nil)

@@ -1,25 +1,20 @@
 package redis
 
-import (
-	"errors"
-	"strings"
-
-	"weir/sketches/bloom"
-)
+import "weir/sketches/bloom"
 
 var bloomCommands = []command{
-	{name: "bf.reserve", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "makes a filter: error rate, capacity; EXPANSION n, NONSCALING", run: onKeys(bfReserve)},
-	{name: "bf.add", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "adds an item; 1 if it was new", run: onKeys(func(c call, k *keyspace) { bfAdd(c, k, false) })},
-	{name: "bf.madd", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "adds items", run: onKeys(func(c call, k *keyspace) { bfAdd(c, k, true) })},
-	{name: "bf.insert", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "adds items, making the filter: CAPACITY ERROR EXPANSION NOCREATE NONSCALING ITEMS", run: onKeys(bfInsert)},
-	{name: "bf.exists", arity: 3, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "whether an item may have been added", run: onKeys(func(c call, k *keyspace) { bfExists(c, k, false) })},
-	{name: "bf.mexists", arity: -3, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "whether items may have been added", run: onKeys(func(c call, k *keyspace) { bfExists(c, k, true) })},
-	{name: "bf.info", arity: -2, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "capacity, size, filters, items, expansion", run: onKeys(bfInfo)},
+	{name: "bf.reserve", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "makes a filter: error rate, capacity; EXPANSION n, NONSCALING", run: bfReserve},
+	{name: "bf.add", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "adds an item; 1 if it was new", run: func(c call, k *keyspace) { bfAdd(c, k, false) }},
+	{name: "bf.madd", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "adds items", run: func(c call, k *keyspace) { bfAdd(c, k, true) }},
+	{name: "bf.insert", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "adds items, making the filter: CAPACITY ERROR EXPANSION NOCREATE NONSCALING ITEMS", run: bfInsert},
+	{name: "bf.exists", arity: 3, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "whether an item may have been added", run: func(c call, k *keyspace) { bfExists(c, k, false) }},
+	{name: "bf.mexists", arity: -3, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "whether items may have been added", run: func(c call, k *keyspace) { bfExists(c, k, true) }},
+	{name: "bf.info", arity: -2, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "capacity, size, filters, items, expansion", run: bfInfo},
 	{name: "bf.card", arity: 2, keys: firstKey, since: "bf 2.4.4", family: "bloom", about: "the number of items accepted",
-		differ: "Not of window keys: their filters do not count; a hll measure does.", run: onKeys(bfCard)},
-	{name: "bf.scandump", arity: 3, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "a piece of the dump of a filter", run: onKeys(bfScanDump)},
+		differ: "Not of window keys: their filters do not count; a hll measure does.", run: bfCard},
+	{name: "bf.scandump", arity: 3, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "a piece of the dump of a filter", run: bfScanDump},
 	{name: "bf.loadchunk", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "puts a piece of a dump back",
-		differ: "Headers that no filter can have are refused, not only those that would harm.", run: onKeys(bfLoadChunk)},
+		differ: "Headers that no filter can have are refused, not only those that would harm.", run: bfLoadChunk},
 }
 
 // filterOf returns the filter of a scratch key, nil if there is none.
@@ -42,13 +37,13 @@ func (c call) knownFilter(k *keyspace, key []byte) (*item, bool) {
 	return it, ok && it != nil
 }
 
-// bloomMost bounds a filter: making a layer clears its memory at once.
+// bloomMost bounds a filter.
 const bloomMost = 16 << 20
 
 // bloomLimit returns how many bytes a filter may take that takes now bytes: no more
 // than the memory of all keys has room for.
 func (c call) bloomLimit(k *keyspace, now int) uint64 {
-	return uint64(min(max(now+k.set.memory-k.used, now, 1<<20), bloomMost))
+	return uint64(min(max(now+k.server.config.Memory-k.used, now, 1<<20), bloomMost))
 }
 
 // makeFilter stores a new filter. If it cannot, it sends the error and returns nil.
@@ -59,7 +54,7 @@ func (c call) makeFilter(k *keyspace, config bloom.ScalableConfig) *item {
 		c.fail(err)
 		return nil
 	}
-	if !k.fits(c, int(n), 0) || !c.afford(int(n), perRead) {
+	if !k.fits(c, int(n), 0) {
 		return nil
 	}
 	f, err := bloom.NewScalable(config)
@@ -143,42 +138,12 @@ func bfAdd(c call, k *keyspace, many bool) {
 	c.addItems(k, it, c.args[2:], many)
 }
 
-// perItem returns the cost of looking for an item. The bits of a large filter are not
-// in the caches; but in most layers that do not hold the item the first bit shows it.
-func perItem(f *bloom.Scalable) cost {
-	const cached = 1 << 20
-	all, most := f.Probes()
-	each := cost(all) * perProbe
-	if f.Bytes() > cached {
-		each += cost(most) * perMiss
-	}
-	return each
-}
-
-// bloomPiece is how many items are added before the time of the next ones is
-// estimated anew.
-const bloomPiece = 64
-
-var errBloomWork = errors.New(strings.TrimPrefix(errWork, "ERR "))
-
 // addItems adds items and replies, with an array if many is true. Then an error is the
 // last element of the array.
 func (c call) addItems(k *keyspace, it *item, items [][]byte, many bool) {
 	before := it.bloom().Bytes()
 	it.bloom().Limit(c.bloomLimit(k, before))
-	var added []bool
-	var err error
-	// A piece at a time: a filter that grows takes longer with each layer.
-	for len(items) > 0 && err == nil {
-		piece := items[:min(len(items), bloomPiece)]
-		if items = items[len(piece):]; !c.work.spend(len(piece), perItem(it.bloom())) {
-			err = errBloomWork
-			break
-		}
-		size, layers := it.bloom().Bytes(), it.bloom().Layers()
-		added, err = it.bloom().AddMany(piece, added)
-		c.work.used += cost(it.bloom().Bytes()-size)*perRead + cost(it.bloom().Layers()-layers)*perLayer
-	}
+	added, err := it.bloom().AddMany(items, nil)
 	k.touch(it)
 	if !many {
 		if err != nil {
@@ -290,15 +255,6 @@ func (c call) insertOptions() (config bloom.ScalableConfig, create bool, items i
 // RedisBloom does.
 func bfExists(c call, k *keyspace, many bool) {
 	it := k.read(c.args[1])
-	if it != nil && it.kind == kindBloom {
-		each := perMiss // one block of a window's filter
-		if it.bloom() != nil {
-			each = perItem(it.bloom())
-		}
-		if !c.afford(len(c.args)-2, each) {
-			return
-		}
-	}
 	if many {
 		c.w.Array(len(c.args) - 2)
 	}
@@ -392,11 +348,8 @@ func bfScanDump(c call, k *keyspace) {
 		return
 	}
 	next, piece := it.bloom().Dump(n)
-	if over := len(piece) - k.set.bulk; over > 0 { // as large as LOADCHUNK can take
-		next, piece = next-int64(over), piece[:k.set.bulk]
-	}
-	if !c.afford(len(piece), perByte) {
-		return
+	if over := len(piece) - k.server.config.Bulk; over > 0 { // as large as LOADCHUNK can take
+		next, piece = next-int64(over), piece[:k.server.config.Bulk]
 	}
 	c.w.Array(2)
 	c.w.Int(next)
@@ -433,7 +386,7 @@ func bfLoadChunk(c call, k *keyspace) {
 	// The first piece of a layer makes all of it.
 	before := it.bloom().Bytes()
 	missing := int(it.bloom().Info().Size) - before
-	if !k.fits(c, before+missing, before) || !c.afford(missing, perRead) {
+	if !k.fits(c, before+missing, before) {
 		return
 	}
 	err := it.bloom().LoadChunk(n, c.args[3])

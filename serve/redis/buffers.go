@@ -23,17 +23,17 @@ type buffers struct {
 
 var errEvicted = errors.New("the clients together held more than allowed (a quarter of the memory), and this one was among those with the most")
 
-// hold records how many bytes are held for a client. While the sum is over the budget
-// it cuts off the clients with the most. The goroutine that serves the client calls
-// it at the end of a turn; then the number is mostly that of the turn before, and hold
-// takes no lock.
-func (s *Server) hold(c *client, n int) {
-	if n == c.held || c.evicted.Load() {
+// hold records how many bytes are held for a client. While the sum is over the budget it
+// cuts off the clients with the most. The client's goroutine calls it; the number is
+// mostly that of the call before, and then it takes no lock.
+func (c *client) hold() {
+	n := c.r.Held() + c.w.Held() + c.transaction.bytes
+	if n == c.held || c.cut.Load() != nil {
 		return
 	}
 	c.held = n
-	for _, c := range s.buffers.set(c, n) {
-		c.evict()
+	for _, c := range c.server.buffers.set(c, n) {
+		c.cutOff(errEvicted)
 	}
 }
 
@@ -63,32 +63,11 @@ func (b *buffers) set(c *client, n int) (out []*client) {
 	return out
 }
 
-// release forgets a client.
-func (s *Server) release(c *client) {
-	b := &s.buffers
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.total -= b.held[c]
-	delete(b.held, c)
-}
-
-// evict makes the goroutine that serves a client cut it off. Any goroutine may call
-// it, without holding the server's lock.
-func (c *client) evict() {
-	if c.evicted.Swap(true) {
-		return
+// cutOff ends the connection of a client from outside. Any goroutine may call it.
+func (c *client) cutOff(why error) {
+	if c.cut.CompareAndSwap(nil, &why) {
+		_ = c.conn.Close()
 	}
-	c.server.mu.Lock()
-	cut := c.cut
-	c.server.mu.Unlock()
-	if cut != nil { // if it is nil, the goroutine that is about to serve the client sees evicted
-		cut()
-	}
-}
-
-// holding returns how many bytes the server holds for a client, without its replies.
-func (c *client) holding() int {
-	return c.r.Held() + c.transaction.held()
 }
 
 // count returns how many clients have been cut off.

@@ -19,51 +19,16 @@ const (
 	errNoKey    = "ERR no such key"
 	errTooLong  = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
 	errReadOnly = "READONLY This server only answers reads."
-	errLongKey  = "ERR the key is too long: at most 8192 bytes"
 	errMemory   = "OOM command not allowed when used memory > 'maxmemory'."
 )
 
-// A call is a command that runs, as its function sees it: its arguments, where its
-// reply goes, and the time that it may take. It is a value: what a function changes is
-// what it gets beside the call, see run.
+// A call is a command that runs, as its function sees it: its arguments, and where its
+// reply goes. Commands about the connection and the server use the client.
 type call struct {
-	cmd  *command
-	args [][]byte // the command's name first
-	w    *resp.Writer
-	work *budget
-}
-
-// A run is the function of a command. The constructors below say what commands need
-// beside their call, and are the only way to get at it: the table of commands says for
-// each one which of these it uses. Nearly all commands are about keys: these are called
-// without a closure in between.
-type run struct {
-	keys  func(c call, k *keyspace)
-	other func(c call, cl *client)
-}
-
-// onNothing is for commands that need their call only.
-func onNothing(f func(call)) run { return run{other: func(c call, _ *client) { f(c) }} }
-
-// onKeys is for commands about keys.
-func onKeys(f func(call, *keyspace)) run { return run{keys: f} }
-
-// onScripts is for commands that run scripts: they know the scripts by their digests.
-func onScripts(f func(call, *keyspace, scriptCache)) run {
-	return run{other: func(c call, cl *client) { f(c, &cl.keys, cl.server.scripts) }}
-}
-
-// onTransaction is for commands about the client's transaction, which watches keys.
-func onTransaction(f func(call, *transaction, *keyspace)) run {
-	return run{other: func(c call, cl *client) { f(c, &cl.transaction, &cl.keys) }}
-}
-
-// onClient is for commands about the connection itself.
-func onClient(f func(call, *client)) run { return run{other: f} }
-
-// onServer is for commands about the server: its settings and figures.
-func onServer(f func(call, *Server)) run {
-	return run{other: func(c call, cl *client) { f(c, cl.server) }}
+	cmd    *command
+	args   [][]byte // the command's name first
+	w      *resp.Writer
+	client *client
 }
 
 // fail sends an error of a sketch: its text is that of Redis without "ERR ".

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -26,8 +25,8 @@ var familyOrder = []struct{ name, title, about string }{
 	{"server", "Server", ""},
 }
 
-// introduction is the document before the families, with three places: the number of
-// commands, the milliseconds that a command may take, and the rows of amounts.
+// introduction is the document before the families, with a place for the number of
+// commands.
 const introduction = `# Redis commands
 
 <!-- Made from the command table of serve/redis by ` + "`go test ./serve/redis -run Document -update`" + `; edits here are lost. -->
@@ -41,43 +40,22 @@ version of Redis that introduced the command ("bf": of RedisBloom).
 What differs everywhere:
 
 - There is one database, one user (default), and nothing is written to disk.
-- An argument or a string has at most 8 MiB (Redis: 512 MiB), a key 8 KiB, a Bloom
+- An argument or a string has at most 8 MiB (Redis: 512 MiB), a command 16 MiB, a Bloom
   filter 16 MiB. All scratch keys together have at most 1 GiB (` + "`--memory`" + `; in
   ` + "`weir run`" + ` ` + "`resp.memory`" + `, by default a quarter of ` + "`memory`" + `). Beyond that a write
   gets Redis's OOM error; in a transaction each write gets its own. Before AUTH a
   command has at most 10 arguments of 16 KiB.
-- A command that would delay all others for long is refused: see below.
-- ` + "`CONFIG SET`" + ` may lower a limit that the operator has set, but not raise it.
+- Replies that a client has not read, requests that have arrived in part and queued
+  transactions take at most a quarter of that memory for all clients together. Beyond it
+  the clients with the most are cut off.
 - The server checks that carriage return and line feed follow a bulk string; Redis
   does not.
 - Distances that STOREDIST stores may differ from Redis's in the last bit of 64.
 - ` + "`SCAN`" + ` returns keys, and every command the members of a set, in another order;
   scans have the same guarantee. A cursor of Redis means nothing here.
 
-## How much at a time
-
-Commands run one at a time, as in Redis. Redis does not limit how long a command
-takes; here a long command would delay a stream processor. So a command may take
-about %d ms, and so may all commands of a transaction together. The server estimates
-the time of a command before it runs it, from its arguments and from what the keys
-hold. If the estimate is longer, the command gets an error that begins with
-"ERR too much at a time" and changes nothing. PFADD, BF.MADD and BF.INSERT are
-exceptions: they add as many items as there is time for, and can be sent again. Send
-a refused command in smaller parts.
-
-` + "`make longest`" + ` measures the longest allowed case of each command, and of each command as
-many as one transaction may have: [bench/results/longest.txt](../bench/results/longest.txt).
-The medians are at most about 5 ms. A single run takes up to about 10 ms, if it is the
-first to touch the memory of its result, or if it has to help the garbage collector.
-
-| what | at most, about |
-|---|---|
-%s
-If the arguments of a transaction's commands alone would take longer, the server
-refuses the transaction while it is queued. If no time is left for one of its commands
-when it runs, that command gets the error as its reply, and the others run. SCAN
-returns fewer keys instead; it gets the error only for a window key that is too long to
-be compared with the pattern.
+Commands run one at a time, as in Redis. A long command takes as long as it does there,
+and the others wait for it.
 
 ## Window keys
 
@@ -139,7 +117,7 @@ state rows are kept (` + "`keep`" + `). Older windows are empty, as if there had
 // Document returns docs/commands-redis.md, made from the command table.
 func Document() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, introduction, len(table), workMost/millisecond, amounts())
+	fmt.Fprintf(&b, introduction, len(table))
 	for _, f := range familyOrder {
 		fmt.Fprintf(&b, "\n## %s\n\n", f.title)
 		if f.about != "" {
@@ -160,50 +138,4 @@ func Document() string {
 		}
 	}
 	return b.String()
-}
-
-// amounts returns the rows of a table: how much a command may do.
-func amounts() string {
-	var b strings.Builder
-	row := func(what string, each cost) { fmt.Fprintf(&b, "| %s | %s |\n", what, about(int(workMost/each))) }
-	row("arguments of PFADD", table["pfadd"].each)
-	row("arguments of most commands", perArg)
-	row("arguments of DEL, UNLINK", table["del"].each)
-	row("arguments of LPUSH, RPUSH", table["lpush"].each)
-	row("arguments of GEOADD, three for each member", table["geoadd"].each)
-	row("arguments of ZADD, two for each member", table["zadd"].each)
-	row("arguments of GEOPOS, GEOHASH", table["geopos"].each)
-	row("arguments of ZREM", table["zrem"].each)
-	row("arguments of SADD", table["sadd"].each)
-	row("arguments of SREM", table["srem"].each)
-	row("elements or members in a reply", perElement)
-	row("members with scores in a reply", perElement+perScore)
-	row("members that ZREMRANGEBY… removes", perRemoved)
-	row("members that SINTER, SINTERCARD, SDIFF look up in a set", perWalked+perSought)
-	row("members that SUNION and the STORE forms put together", perWalked+perJoined)
-	row("members that SPOP with a count takes", perElement+perDrawn+perTaken)
-	row("members that a search by position looks at", 2*perNear)
-	row("members that it finds", 4*perElement)
-	row("the same sorted, or with distance or position", 4*perElement+2*perHit)
-	row("members that GEOSEARCHSTORE stores", 4*perElement+2*perStored)
-	row("keys that KEYS goes through, or one SCAN", perKey)
-	row("dense sketches of PFCOUNT, PFMERGE", perSketch+perArg)
-	row("sparse ones of 3,000 bytes", perSketch+perArg+3000*perOpcode)
-	row("bytes of the sources of BITOP, the result counting nearly double", perSource)
-	row("items of BF.MADD, BF.MEXISTS, in a filter of one layer at 1 %", perArg+8*(perProbe+perMiss))
-	row("clients in CLIENT LIST", perClient)
-	return b.String()
-}
-
-// about returns n with its first two digits and zeros.
-func about(n int) string {
-	unit := 1
-	for n/unit >= 100 {
-		unit *= 10
-	}
-	text := strconv.Itoa(n / unit * unit)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
 }

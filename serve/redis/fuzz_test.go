@@ -22,12 +22,12 @@ func FuzzCommands(f *testing.F) {
 		"BF.RESERVE f 0.01 100\r\nBF.ADD f x\r\nBF.MEXISTS f x y\r\nBF.SCANDUMP f 0\r\nBF.LOADCHUNK g 1 xxxx\r\nBF.INFO f\r\n",
 		"GEOADD g 13.361389 38.115556 P 15.087269 37.502669 C\r\nGEOSEARCH g FROMLONLAT 15 37 BYBOX 400 400 km ASC COUNT 1 ANY WITHCOORD WITHDIST WITHHASH\r\nGEORADIUS g 15 37 nan km\r\n",
 		"ZADD z GT CH 1 a inf b -inf c\r\nZRANGE z (1 +inf BYSCORE LIMIT 0 -1\r\nZRANGEBYSCORE z -inf +inf WITHSCORES\r\n",
-		"MULTI\r\nSET a 1\r\nGET a\r\nEXEC\r\nWATCH a\r\nMULTI\r\nDISCARD\r\nHELLO 3\r\nCOMMAND DOCS get\r\nSCAN 0 MATCH *[a-\r\n",
-		"CL.THROTTLE u 15 30 60\r\nSET l me NX PX 100\r\nDELEX l IFEQ me\r\nEVAL x 0\r\nOBJECT ENCODING l\r\nMEMORY USAGE l\r\n",
+		"MULTI\r\nSET a 1\r\nGET a\r\nEXEC\r\nMULTI\r\nDISCARD\r\nHELLO 3\r\nCOMMAND DOCS get\r\nSCAN 0 MATCH *[a-\r\n",
+		"CL.THROTTLE u 15 30 60\r\nSET l me NX PX 100\r\nDELEX l IFEQ me\r\nEVAL x 0\r\nMEMORY USAGE l\r\n",
 		"PFCOUNT w:clicks:users:now:/p/1\r\nKEYS *\r\nGET w:clicks:hits:-3..now\r\nBITCOUNT w:clicks:active:now:/p/1 0 -1 BIT\r\n",
-		"SADD u 1 2 x\r\nSREM u 2\r\nSMOVE u v x\r\nSINTERCARD 2 u v LIMIT 1\r\nSUNIONSTORE d u v\r\nSRANDMEMBER d -3\r\nSPOP d 1\r\nSSCAN d 0 MATCH *[ COUNT 2\r\nSDIFF d w:clicks:users:now:/p/1\r\n",
+		"SADD u 1 2 x\r\nSREM u 2\r\nSINTERCARD 2 u v LIMIT 1\r\nSUNIONSTORE d u v\r\nSRANDMEMBER d -3\r\nSPOP d 1\r\nSSCAN d 0 MATCH *[ COUNT 2\r\nSDIFF d w:clicks:users:now:/p/1\r\n",
 		"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$0\r\n\r\n*1\r\n$4\r\nPING\r\n",
-		"LPUSH l a b\r\nLRANGE l 0 -1\r\nGET l\r\nRENAME l m\r\nEXPIREAT m 9223372036854775807\r\nPTTL m\r\nFLUSHALL\r\nINFO\r\n",
+		"LPUSH l a b\r\nRPOP l\r\nGET l\r\nEXPIREAT l 9223372036854775807\r\nPTTL l\r\nFLUSHALL\r\nINFO\r\n",
 	} {
 		f.Add([]byte(s))
 	}
@@ -39,8 +39,7 @@ func FuzzCommands(f *testing.F) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			s.dismiss(c, c.loop(them)) // the error is not tested
-			_ = them.Close()
+			s.dismiss(c, c.serve())
 		}()
 		go func() {
 			_, _ = us.Write(sent)
@@ -62,8 +61,7 @@ func FuzzCommands(f *testing.F) {
 		again, other := net.Pipe()
 		next := s.admit(t.Context(), other)
 		go func() {
-			s.dismiss(next, next.loop(other))
-			_ = other.Close()
+			s.dismiss(next, next.serve())
 		}()
 		if got, err := redistest.NewConn(again).Do("PING"); err != nil || got != "PONG" {
 			t.Fatalf("after %q the next client gets %v, %v", sent, got, err)

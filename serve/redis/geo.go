@@ -8,16 +8,16 @@ import (
 )
 
 var geoCommands = []command{
-	{name: "geoadd", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, each: 1000 * nanosecond, since: "3.2.0", family: "geo", about: "adds members at positions; NX XX CH", run: onKeys(geoadd)},
-	{name: "geodist", arity: -4, keys: firstKey, since: "3.2.0", family: "geo", about: "the distance of two members in m, km, ft or mi", run: onKeys(geodist)},
-	{name: "geopos", arity: -2, keys: firstKey, each: 1200 * nanosecond, since: "3.2.0", family: "geo", about: "the positions of members", run: onKeys(geopos)},
-	{name: "geohash", arity: -2, keys: firstKey, each: 1200 * nanosecond, since: "3.2.0", family: "geo", about: "the geohash texts of members", run: onKeys(geohash)},
-	{name: "georadius", arity: -6, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a position; may STORE them", run: onKeys(func(c call, k *keyspace) { georadius(c, k, search{store: true}) })},
-	{name: "georadius_ro", arity: -6, keys: firstKey, since: "3.2.10", family: "geo", about: "members within a radius of a position", run: onKeys(func(c call, k *keyspace) { georadius(c, k, search{}) })},
-	{name: "georadiusbymember", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a member; may STORE them", run: onKeys(func(c call, k *keyspace) { georadius(c, k, search{byMember: true, store: true}) })},
-	{name: "georadiusbymember_ro", arity: -5, keys: firstKey, since: "3.2.10", family: "geo", about: "members within a radius of a member", run: onKeys(func(c call, k *keyspace) { georadius(c, k, search{byMember: true}) })},
-	{name: "geosearch", arity: -7, keys: firstKey, since: "6.2.0", family: "geo", about: "members within a circle or a box around a position or a member", run: onKeys(func(c call, k *keyspace) { geosearch(c, k, search{free: true}, 2) })},
-	{name: "geosearchstore", arity: -8, flags: flagWrite | flagGrow, keys: keySpec{1, 2, 1}, dest: 1, since: "6.2.0", family: "geo", about: "GEOSEARCH into a key; the source may be a window key", run: onKeys(func(c call, k *keyspace) { geosearch(c, k, search{free: true, store: true}, 3) })},
+	{name: "geoadd", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, since: "3.2.0", family: "geo", about: "adds members at positions; NX XX CH", run: geoadd},
+	{name: "geodist", arity: -4, keys: firstKey, since: "3.2.0", family: "geo", about: "the distance of two members in m, km, ft or mi", run: geodist},
+	{name: "geopos", arity: -2, keys: firstKey, since: "3.2.0", family: "geo", about: "the positions of members", run: geopos},
+	{name: "geohash", arity: -2, keys: firstKey, since: "3.2.0", family: "geo", about: "the geohash texts of members", run: geohash},
+	{name: "georadius", arity: -6, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a position; may STORE them", run: func(c call, k *keyspace) { georadius(c, k, search{store: true}) }},
+	{name: "georadius_ro", arity: -6, keys: firstKey, since: "3.2.10", family: "geo", about: "members within a radius of a position", run: func(c call, k *keyspace) { georadius(c, k, search{}) }},
+	{name: "georadiusbymember", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a member; may STORE them", run: func(c call, k *keyspace) { georadius(c, k, search{byMember: true, store: true}) }},
+	{name: "georadiusbymember_ro", arity: -5, keys: firstKey, since: "3.2.10", family: "geo", about: "members within a radius of a member", run: func(c call, k *keyspace) { georadius(c, k, search{byMember: true}) }},
+	{name: "geosearch", arity: -7, keys: firstKey, since: "6.2.0", family: "geo", about: "members within a circle or a box around a position or a member", run: func(c call, k *keyspace) { geosearch(c, k, search{free: true}, 2) }},
+	{name: "geosearchstore", arity: -8, flags: flagWrite | flagGrow, keys: keySpec{1, 2, 1}, dest: 1, since: "6.2.0", family: "geo", about: "GEOSEARCH into a key; the source may be a window key", run: func(c call, k *keyspace) { geosearch(c, k, search{free: true, store: true}, 3) }},
 }
 
 // place reads a longitude and a latitude; if they are none, it sends the error.
@@ -286,43 +286,17 @@ func (c call) search(k *keyspace, z *zset, s *search, args [][]byte) {
 	case s.dest != nil && k.isWindow(s.dest):
 		c.w.Error(errReadOnlyWindow)
 		return
-	case len(s.dest) > keyMost:
-		c.w.Error(errLongKey)
-		return
 	}
 	var hits []geo.Hit
 	if z != nil {
 		s.q.WithDist = s.withDist || s.storeDist
-		// Half of the time is for the search, half for sending or storing what it finds.
-		each := s.perHit()
-		half := (c.work.left()) / 2
-		found, looked, ok := z.SearchWithin(nil, s.q, int(half/perNear), int(half/each))
-		c.work.used += cost(looked)*perNear + cost(len(found))*each
-		if !ok {
-			c.w.Error(errWork + ": a smaller shape, or COUNT with ANY")
-			return
-		}
-		hits = found
+		hits = z.Search(nil, s.q)
 	}
 	if s.dest != nil {
 		c.storeHits(k, s, hits)
 		return
 	}
 	c.sendHits(s, hits)
-}
-
-// perHit returns the cost of a member that is found.
-func (s *search) perHit() cost {
-	each := 2 * perElement
-	for _, dear := range []bool{s.withDist, s.withCoord, s.withHash, s.q.Order != geo.Unsorted || s.q.Count > 0 && !s.q.Any, s.storeDist} {
-		if dear {
-			each += perHit
-		}
-	}
-	if s.dest != nil {
-		each += perStored
-	}
-	return each
 }
 
 // searchOption reads one option and returns how many arguments it has.
@@ -400,13 +374,6 @@ func (c call) storeHits(k *keyspace, s *search, hits []geo.Hit) {
 
 func (c call) sendHits(s *search, hits []geo.Hit) {
 	fields := btoi(s.withDist) + btoi(s.withHash) + btoi(s.withCoord)
-	size := 0
-	for i := range hits {
-		size += len(hits[i].Member) + 40*fields
-	}
-	if !c.affordReply(len(hits), size) {
-		return
-	}
 	c.w.Array(len(hits))
 	for i := range hits {
 		h := &hits[i]

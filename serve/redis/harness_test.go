@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"net"
 	"reflect"
 	"testing"
 
@@ -14,36 +13,7 @@ import (
 // start runs a server until the test ends.
 func start(t testing.TB, config Config) (s *Server, addr string) {
 	t.Helper()
-	return startOn(t, config, tcptest.Listen(t))
-}
-
-// veiled is a listener that hides the descriptors of its connections, as TLS
-// does, so that each is served by a goroutine of its own.
-type veiled struct{ net.Listener }
-
-func (v veiled) Accept() (net.Conn, error) {
-	conn, err := v.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return struct{ net.Conn }{conn}, nil
-}
-
-// bothWays runs a test with two servers: one that serves connections with epoll (if
-// the system has it), and one with a goroutine for each connection.
-func bothWays(t *testing.T, config Config, test func(t *testing.T, addr string)) {
-	t.Run("epoll", func(t *testing.T) {
-		_, addr := start(t, config)
-		test(t, addr)
-	})
-	t.Run("plain", func(t *testing.T) {
-		_, addr := startOn(t, config, veiled{tcptest.Listen(t)})
-		test(t, addr)
-	})
-}
-
-func startOn(t testing.TB, config Config, l net.Listener) (s *Server, addr string) {
-	t.Helper()
+	l := tcptest.Listen(t)
 	s = New(config)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -2,17 +2,16 @@ package redis
 
 import (
 	"errors"
-	"strings"
 
 	"weir/sketches/hll"
 )
 
 var hllCommands = []command{
-	{name: "pfadd", arity: -2, each: 60 * nanosecond, flags: flagWrite | flagGrow, keys: firstKey, since: "2.8.9", family: "hyperloglog", about: "adds elements; 1 if the estimate may have changed", run: onKeys(pfadd)},
-	{name: "pfcount", arity: -2, keys: allKeys, since: "2.8.9", family: "hyperloglog", about: "about how many different elements there are in one or more keys", run: onKeys(pfcount)},
-	{name: "pfmerge", arity: -2, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, since: "2.8.9", family: "hyperloglog", about: "makes the first key the union of all; the others may be window keys", run: onKeys(pfmerge)},
-	{name: "pfdebug", arity: 3, flags: flagWrite, keys: keySpec{2, 2, 1}, since: "2.8.9", family: "hyperloglog", about: "GETREG, DECODE, ENCODING, TODENSE of a key", run: onKeys(pfdebug)},
-	{name: "pfselftest", arity: 1, since: "2.8.9", family: "hyperloglog", about: "OK", differ: "Tests nothing: the sketch has its own tests.", run: onKeys(func(c call, k *keyspace) { c.w.Status("OK") })},
+	{name: "pfadd", arity: -2, flags: flagWrite | flagGrow, keys: firstKey, since: "2.8.9", family: "hyperloglog", about: "adds elements; 1 if the estimate may have changed", run: pfadd},
+	{name: "pfcount", arity: -2, keys: allKeys, since: "2.8.9", family: "hyperloglog", about: "about how many different elements there are in one or more keys", run: pfcount},
+	{name: "pfmerge", arity: -2, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, since: "2.8.9", family: "hyperloglog", about: "makes the first key the union of all; the others may be window keys", run: pfmerge},
+	{name: "pfdebug", arity: 3, flags: flagWrite, keys: keySpec{2, 2, 1}, since: "2.8.9", family: "hyperloglog", about: "GETREG, ENCODING, TODENSE of a key", run: pfdebug},
+	{name: "pfselftest", arity: 1, since: "2.8.9", family: "hyperloglog", about: "OK", differ: "Tests nothing: the sketch has its own tests.", run: func(c call, k *keyspace) { c.w.Status("OK") }},
 }
 
 // hllError sends an error of package hll, which begins with Redis's code already.
@@ -27,11 +26,7 @@ func pfadd(c call, k *keyspace) {
 	if it != nil {
 		v = it.str
 	}
-	// To set a register of a sparse string, the bytes before it are read and those behind it
-	// are moved.
-	each := perWalk + cost(k.set.sparseMax)*perMoved
-	taken, walks, changed, err := v.AddWithin(k.set.sparseMax, int(c.work.left()/each), c.args[2:]...)
-	c.work.used += cost(walks) * each
+	changed, err := v.Add(k.server.sparseMax, c.args[2:]...)
 	if it == nil {
 		k.put(c.args[1], &item{str: v})
 	} else {
@@ -43,12 +38,8 @@ func pfadd(c call, k *keyspace) {
 	switch {
 	case err != nil:
 		c.hllError(err)
-	case taken < len(c.args)-2:
-		c.w.Error(errWork)
-	case changed:
-		c.w.Int(1)
 	default:
-		c.w.Int(0)
+		c.w.Int(int64(btoi(changed)))
 	}
 }
 
@@ -62,9 +53,9 @@ func pfcount(c call, k *keyspace) {
 			c.w.Error(errType)
 		case it.sketch() != nil: // its text is not needed
 			c.w.Int(int64(it.sketch().Count()))
-		case !hll.String(it.text()).Counted() && !c.afford(1, it.perSketch()):
 		default:
-			n, wrote, err := hll.String(it.text()).Count()
+			text, _ := c.text(k, it)
+			n, wrote, err := hll.String(text).Count()
 			if err != nil {
 				c.hllError(err)
 				return
@@ -78,9 +69,6 @@ func pfcount(c call, k *keyspace) {
 	}
 	scratch, sketches, ok := c.sources(k, c.args[1:])
 	if !ok {
-		return
-	}
-	if len(sketches) > 0 && !c.afford(len(scratch), perUnion) {
 		return
 	}
 	var n uint64
@@ -114,13 +102,15 @@ func (c call) sources(k *keyspace, keys [][]byte) (scratch []hll.String, sketche
 		case it == nil:
 		case it.kind != kindString:
 			fault = errors.New(errType)
-		case !c.afford(1, it.perSketch()):
-			return nil, nil, false
 		case it.sketch() != nil:
 			sketches = append(sketches, it.sketch())
 		default:
-			scratch = append(scratch, it.text())
-			fault = hll.String(it.text()).Check()
+			text, ok := c.text(k, it)
+			if !ok {
+				return nil, nil, false
+			}
+			scratch = append(scratch, text)
+			fault = hll.String(text).Check()
 		}
 		if fault != nil {
 			if _, earlier := hll.CountStrings(scratch...); earlier != nil {
@@ -133,14 +123,6 @@ func (c call) sources(k *keyspace, keys [][]byte) (scratch []hll.String, sketche
 	return scratch, sketches, true
 }
 
-// perSketch returns the cost of merging the sketch of an item.
-func (it *item) perSketch() cost {
-	if it.str != nil && !hll.String(it.str).Dense() {
-		return perSketch + cost(min(len(it.str), 32<<10))*perOpcode
-	}
-	return perSketch
-}
-
 func pfmerge(c call, k *keyspace) {
 	scratch, sketches, ok := c.sources(k, c.args[1:]) // the first key is a source too
 	if !ok {
@@ -151,13 +133,10 @@ func pfmerge(c call, k *keyspace) {
 	if it != nil {
 		v = it.str
 	}
-	if !c.afford(len(sketches), perUnion) {
-		return
-	}
 	for _, s := range sketches {
-		scratch = append(scratch, s.AppendRedis(nil, k.set.sparseMax))
+		scratch = append(scratch, s.AppendRedis(nil, k.server.sparseMax))
 	}
-	if err := v.Merge(k.set.sparseMax, scratch...); err != nil {
+	if err := v.Merge(k.server.sparseMax, scratch...); err != nil {
 		c.hllError(err)
 		return
 	}
@@ -170,6 +149,7 @@ func pfmerge(c call, k *keyspace) {
 	c.w.Status("OK")
 }
 
+// pfdebug has what Redis's own tests need.
 func pfdebug(c call, k *keyspace) {
 	it := k.read(c.args[2])
 	if it == nil {
@@ -180,39 +160,18 @@ func pfdebug(c call, k *keyspace) {
 		c.w.Error(errType)
 		return
 	}
-	v := hll.String(it.text())
+	v := hll.String(it.str) // never of a window key, which is read-only
 	if err := v.Check(); err != nil {
 		c.hllError(err)
 		return
 	}
-	// A sparse string becomes dense, or a text with some bytes for each of its own.
-	if !c.afford(1, it.perSketch()+perUnion) {
+	getreg := is(c.args[1], "GETREG")
+	switch {
+	case is(c.args[1], "ENCODING"):
+		c.w.Status([...]string{"sparse", "dense"}[btoi(v.Dense())])
 		return
-	}
-	sub := strings.ToLower(string(c.args[1]))
-	switch sub {
-	case "getreg", "decode", "encoding", "todense":
-	default:
+	case !getreg && !is(c.args[1], "TODENSE"):
 		c.w.Error("ERR Unknown PFDEBUG subcommand '" + string(c.args[1]) + "'")
-		return
-	}
-	switch sub {
-	case "encoding", "decode":
-		f := v.Encoding
-		if sub == "decode" {
-			f = v.Decode
-		}
-		text, err := f()
-		if err != nil {
-			c.hllError(err)
-		} else if sub == "decode" {
-			c.w.BulkString(text)
-		} else {
-			c.w.Status(text)
-		}
-		return
-	}
-	if sub == "getreg" && !c.afford(hll.Registers, perElement) {
 		return
 	}
 	converted, err := v.ToDense()
@@ -224,7 +183,7 @@ func pfdebug(c call, k *keyspace) {
 		it.str = v
 		k.touch(it)
 	}
-	if sub == "todense" {
+	if !getreg {
 		c.w.Int(int64(btoi(converted)))
 		return
 	}
@@ -251,7 +210,6 @@ func sketchForm(it *item, value any) bool {
 	s, ok := value.(*hll.Sketch)
 	if ok {
 		it.window.text = func(dst []byte) []byte { return s.AppendRedis(dst, hll.DefaultSparseMax) }
-		it.window.cost = perUnion
 	}
 	return ok
 }

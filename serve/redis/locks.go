@@ -8,13 +8,12 @@ import (
 )
 
 var lockCommands = []command{
-	{name: "delex", arity: -2, flags: flagWrite, keys: firstKey, since: "8.4.0", family: "locks", about: "deletes a key if its value is, or is not, this one: IFEQ IFNE",
-		differ: "Without IFDEQ and IFDNE.", run: onKeys(delex)},
-	{name: "delifeq", arity: 3, flags: flagWrite, keys: firstKey, since: "valkey 9.0", family: "locks", about: "deletes a key if its value is this one", run: onKeys(delifeq)},
+	{name: "delex", arity: 4, flags: flagWrite, keys: firstKey, since: "8.4.0", family: "locks", about: "deletes a key if its value is this one: IFEQ",
+		differ: "With IFEQ only.", run: delex},
 	{name: "eval", arity: -3, flags: flagWrite, keys: noKeys, since: "2.6.0", family: "locks", about: "runs one of the scripts that locks are released and extended with",
-		differ: "There is no Lua: only the scripts below are known, by their text; blanks, quotes and case aside.", run: onScripts(eval)},
-	{name: "evalsha", arity: -3, flags: flagWrite, keys: noKeys, since: "2.6.0", family: "locks", about: "EVAL of a script that has been loaded", run: onScripts(evalsha)},
-	{name: "script", arity: -2, subs: map[string]int{"load": 3, "exists": -3, "flush": -2}, keys: noKeys, help: []string{"LOAD <script>", "EXISTS <sha1> [<sha1>...]", "FLUSH [ASYNC|SYNC]"}, since: "2.6.0", family: "locks", about: "LOAD EXISTS FLUSH", run: onScripts(scriptCommand)},
+		differ: "There is no Lua: only the scripts below are known, by their text; blanks, quotes and case aside.", run: eval},
+	{name: "evalsha", arity: -3, flags: flagWrite, keys: noKeys, since: "2.6.0", family: "locks", about: "EVAL of a script that has been loaded", run: evalsha},
+	{name: "script", arity: 3, flags: flagWrite, keys: noKeys, since: "2.6.0", family: "locks", about: "LOAD", run: scriptLoad},
 }
 
 // holds reports whether a key is a string with this value.
@@ -23,8 +22,12 @@ func (c call) holds(k *keyspace, key, value []byte) (it *item, same, ok bool) {
 	return it, it != nil && bytes.Equal(it.str, value), ok
 }
 
-func delifeq(c call, k *keyspace) {
-	it, same, ok := c.holds(k, c.args[1], c.args[2])
+func delex(c call, k *keyspace) {
+	if !is(c.args[2], "IFEQ") {
+		c.w.Error(errSyntax)
+		return
+	}
+	it, same, ok := c.holds(k, c.args[1], c.args[3])
 	if !ok {
 		return
 	}
@@ -32,31 +35,6 @@ func delifeq(c call, k *keyspace) {
 		k.drop(it)
 	}
 	c.w.Int(int64(btoi(same)))
-}
-
-func delex(c call, k *keyspace) {
-	switch len(c.args) {
-	case 2:
-		del(c, k)
-		return
-	case 4:
-		equal := is(c.args[2], "IFEQ")
-		if !equal && !is(c.args[2], "IFNE") {
-			c.w.Error(errSyntax)
-			return
-		}
-		it, same, ok := c.holds(k, c.args[1], c.args[3])
-		if !ok {
-			return
-		}
-		do := it != nil && same == equal
-		if do {
-			k.drop(it)
-		}
-		c.w.Int(int64(btoi(do)))
-	default:
-		c.w.Error(arityError(c.cmd.name))
-	}
 }
 
 // A script is one of the Lua scripts that the server knows by their text.
@@ -102,9 +80,6 @@ const scriptMost = 4 << 10
 // scriptOf finds a script by its text; if there is none, it sends the error.
 func (c call) scriptOf(text []byte) (s script, ok bool) {
 	if len(text) <= scriptMost {
-		if !c.afford(len(text), perLetter) {
-			return unknownScript, false
-		}
 		s = scripts[plainScript(string(text))]
 	}
 	if s == unknownScript {
@@ -120,20 +95,18 @@ func plainScript(text string) string {
 
 const noScript = "ERR there is no Lua here: only the scripts that release and extend a lock are known, see docs/commands-redis.md; or use DELEX key IFEQ token"
 
-func eval(c call, k *keyspace, known scriptCache) {
+func eval(c call, k *keyspace) {
 	keys, ok := c.scriptKeys()
 	if !ok {
 		return
 	}
-	s, ok := c.scriptOf(c.args[1])
-	if !ok {
-		return
+	if s, ok := c.scriptOf(c.args[1]); ok {
+		k.server.remember(c.args[1], s)
+		c.runScript(k, s, keys)
 	}
-	known.remember(string(c.args[1]), s)
-	c.runScript(k, s, keys)
 }
 
-func evalsha(c call, k *keyspace, known scriptCache) {
+func evalsha(c call, k *keyspace) {
 	keys := int64(0)
 	if len(c.args[1]) == digestMost { // Redis looks at the length first
 		var ok bool
@@ -141,7 +114,7 @@ func evalsha(c call, k *keyspace, known scriptCache) {
 			return
 		}
 	}
-	s, ok := known[strings.ToLower(string(c.args[1]))]
+	s, ok := k.server.scripts[strings.ToLower(string(c.args[1]))]
 	if !ok {
 		c.w.Error("NOSCRIPT No matching script. Please use EVAL.")
 		return
@@ -152,50 +125,30 @@ func evalsha(c call, k *keyspace, known scriptCache) {
 // digestMost is the length of the digest of a script.
 const digestMost = 2 * sha1.Size
 
-func digest(text string) string {
-	sum := sha1.Sum([]byte(text))
+func digest(text []byte) string {
+	sum := sha1.Sum(text)
 	return hex.EncodeToString(sum[:])
 }
 
 // scriptsMost bounds how many spellings of the scripts are remembered.
 const scriptsMost = 1024
 
-// A scriptCache has the scripts that EVALSHA knows, by their SHA-1 in hex.
-type scriptCache map[string]script
-
 // remember adds a spelling of a script.
-func (known scriptCache) remember(text string, s script) {
-	if len(known) >= scriptsMost {
-		clear(known)
+func (s *Server) remember(text []byte, is script) {
+	if len(s.scripts) >= scriptsMost {
+		clear(s.scripts)
 	}
-	known[digest(text)] = s
+	s.scripts[digest(text)] = is
 }
 
-func scriptCommand(c call, k *keyspace, known scriptCache) {
-	switch sub := c.args[1]; {
-	case k.set.readOnly && !is(sub, "EXISTS"):
-		c.w.Error(errReadOnly)
-	case is(sub, "LOAD") && len(c.args) == 3:
-		s, ok := c.scriptOf(c.args[2])
-		if !ok {
-			return
-		}
-		text := string(c.args[2])
-		known.remember(text, s)
-		c.w.BulkString(digest(text))
-	case is(sub, "EXISTS") && len(c.args) >= 3:
-		c.w.Array(len(c.args) - 2)
-		for _, a := range c.args[2:] {
-			_, ok := known[strings.ToLower(string(a))]
-			c.w.Int(int64(btoi(ok)))
-		}
-	case is(sub, "FLUSH") && !flushOption(c.args[2:]):
-		c.w.Error("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
-	case is(sub, "FLUSH"):
-		clear(known)
-		c.w.Status("OK")
-	default:
+func scriptLoad(c call, k *keyspace) {
+	if !is(c.args[1], "LOAD") {
 		c.badSubcommand()
+		return
+	}
+	if s, ok := c.scriptOf(c.args[2]); ok {
+		k.server.remember(c.args[2], s)
+		c.w.BulkString(digest(c.args[2]))
 	}
 }
 

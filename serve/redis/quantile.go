@@ -4,14 +4,14 @@ import "weir/serve/live"
 
 // Quantiles are only in window keys.
 var tdigestCommands = []command{
-	{name: "tdigest.quantile", arity: -3, keys: firstKey, each: 400 * nanosecond, since: "tdigest 2.4.0", family: "tdigest", about: "the number that each share of the numbers is below: 0.5 for the median",
-		differ: "Only of window keys. Within the error of the measure; no interpolation between two numbers.", run: onKeys(tdigestQuantile)},
-	{name: "tdigest.cdf", arity: -3, keys: firstKey, each: 4000 * nanosecond, since: "tdigest 2.4.0", family: "tdigest", about: "the share of the numbers below each value, with half of those that equal it",
-		differ: "Only of window keys. Numbers in the bucket of a value count as equal.", run: onKeys(tdigestCDF)},
+	{name: "tdigest.quantile", arity: -3, keys: firstKey, since: "tdigest 2.4.0", family: "tdigest", about: "the number that each share of the numbers is below: 0.5 for the median",
+		differ: "Only of window keys. Within the error of the measure; no interpolation between two numbers.", run: tdigestQuantile},
+	{name: "tdigest.cdf", arity: -3, keys: firstKey, since: "tdigest 2.4.0", family: "tdigest", about: "the share of the numbers below each value, with half of those that equal it",
+		differ: "Only of window keys. Numbers in the bucket of a value count as equal.", run: tdigestCDF},
 	{name: "tdigest.min", arity: 2, keys: firstKey, since: "tdigest 2.4.0", family: "tdigest", about: "the least number",
-		differ: "Only of window keys. Within the error of the measure.", run: onKeys(func(c call, k *keyspace) { tdigestEnd(c, k, (*live.Quantiles).Min) })},
+		differ: "Only of window keys. Within the error of the measure.", run: func(c call, k *keyspace) { tdigestEnd(c, k, (*live.Quantiles).Min) }},
 	{name: "tdigest.max", arity: 2, keys: firstKey, since: "tdigest 2.4.0", family: "tdigest", about: "the greatest number",
-		differ: "Only of window keys. Within the error of the measure.", run: onKeys(func(c call, k *keyspace) { tdigestEnd(c, k, (*live.Quantiles).Max) })},
+		differ: "Only of window keys. Within the error of the measure.", run: func(c call, k *keyspace) { tdigestEnd(c, k, (*live.Quantiles).Max) }},
 }
 
 // digestForm lets the TDIGEST commands read a (*live.Quantiles).
@@ -23,8 +23,8 @@ func digestForm(it *item, value any) bool {
 	return ok
 }
 
-// quantiles returns the histogram of a window key; if there is none, or if there is too
-// little time for an answer to each argument, it sends the error.
+// quantiles returns the histogram of a window key; if there is none, it sends the
+// error.
 func (c call) quantiles(k *keyspace) (q *live.Quantiles, ok bool) {
 	it, ok := k.typed(c, c.args[1], kindDigest)
 	if !ok {
@@ -34,8 +34,7 @@ func (c call) quantiles(k *keyspace) (q *live.Quantiles, ok bool) {
 		c.w.Error("ERR T-Digest: key does not exist")
 		return q, false
 	}
-	q = answerOf[*live.Quantiles](it)
-	return q, c.afford((len(c.args)-2)*q.Buckets(), perBucket)
+	return answerOf[*live.Quantiles](it), true
 }
 
 func tdigestQuantile(c call, k *keyspace) {

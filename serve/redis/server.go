@@ -32,7 +32,7 @@ type Config struct {
 	Log *slog.Logger
 
 	Clients int // most connections at a time; default 16,384
-	Args    int // most arguments of a command; default 131,072
+	Args    int // most arguments of a command; default 1,048,576, as in Redis
 	Bulk    int // bytes of an argument, and of a string; default 8 MiB, or an eighth of Memory
 	Request int // bytes of a command; default 16 MiB, or a quarter of Memory
 	Memory  int // bytes of scratch keys, beyond which writes are refused; default 1 GiB
@@ -47,7 +47,6 @@ type Config struct {
 	Greet time.Duration // longest time for a client to give the password; default 10 s
 	Ask   time.Duration // longest time to look up the window keys of a command, or of a transaction; default 25 s
 	pause time.Duration // before a password from an address with a wrong one; tests set it
-	heavy time.Duration // how long a client is heavy in an epoll loop; tests set it
 }
 
 // A Server serves scratch keys and window keys. New makes one.
@@ -58,21 +57,18 @@ type Server struct {
 
 	mu              sync.Mutex // held while a command runs
 	store           *store
-	settings        settings
-	sweepOff        bool // DEBUG SET-ACTIVE-EXPIRE 0
+	sparseMax       int // bytes of a sparse HyperLogLog; CONFIG SET changes it
 	calls           uint64
 	refused         int64 // connections refused because there were too many
 	accepted        int64
 	clients         map[*client]struct{}
-	scripts         scriptCache
 	unauthenticated map[*client]struct{}
-	leaving         int // unauthenticated clients that were cut off and whose connections have not ended yet
+	scripts         map[string]script // the scripts that EVALSHA knows, by their digests
 
 	wrong, wrongUnlogged uint64 // wrong passwords, in all and since the last log line
 	wrongLogged          time.Time
 	guessers             map[netip.Addr]time.Time // until when passwords from there must wait
 
-	waiting sync.Mutex // taken before mu by goroutines that serve one client
 	buffers buffers
 	cutOffs cutOffs
 }
@@ -86,7 +82,7 @@ func New(c Config) *Server {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	c.Clients = cmp.Or(c.Clients, 16384)
-	c.Args = cmp.Or(c.Args, 128<<10)
+	c.Args = cmp.Or(c.Args, 1<<20)
 	c.Memory = cmp.Or(c.Memory, 1<<30)
 	quarter := HeldFor(c.Memory)
 	c.Buffers = cmp.Or(c.Buffers, quarter)
@@ -98,9 +94,8 @@ func New(c Config) *Server {
 	c.Write = cmp.Or(c.Write, 10*time.Second)
 	c.Ask = cmp.Or(c.Ask, 25*time.Second) // as over HTTP
 	return &Server{
-		config: c, windows: c.Windows, started: c.Now(),
-		store: newStore(), settings: settings{memory: c.Memory, bulk: c.Bulk, sparseMax: hll.DefaultSparseMax, readOnly: c.ReadOnly},
-		clients: map[*client]struct{}{}, scripts: scriptCache{}, unauthenticated: map[*client]struct{}{}, guessers: map[netip.Addr]time.Time{},
+		config: c, windows: c.Windows, started: c.Now(), store: newStore(), sparseMax: hll.DefaultSparseMax,
+		clients: map[*client]struct{}{}, unauthenticated: map[*client]struct{}{}, scripts: map[string]script{}, guessers: map[netip.Addr]time.Time{},
 		buffers: buffers{most: c.Buffers, held: map[*client]int{}},
 	}
 }
@@ -119,18 +114,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	var running sync.WaitGroup
 	defer s.wait(&running)
 	defer cancel()
-	take, err := s.epoll(ctx, cancel, &running)
-	if err != nil {
-		return fmt.Errorf("redis: %w", err)
-	}
 	stop := context.AfterFunc(ctx, func() {
 		_ = l.Close() // Accept returns an error then
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for c := range s.clients {
-			if c.conn != nil {
-				_ = c.conn.Close()
-			}
+			_ = c.conn.Close()
 		}
 	})
 	defer stop()
@@ -140,8 +129,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		if conn == nil {
 			return err
 		}
-		if c := s.admit(ctx, conn); c != nil && !take(c, conn) {
-			running.Go(func() { s.serve(ctx, c, conn) })
+		if c := s.admit(ctx, conn); c != nil {
+			running.Go(func() { s.dismiss(c, c.serve()) })
 		}
 	}
 }
@@ -172,20 +161,6 @@ func (s *Server) accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 	}
 }
 
-// serve serves a client in the calling goroutine until its connection ends.
-func (s *Server) serve(ctx context.Context, c *client, conn net.Conn) {
-	s.mu.Lock()
-	c.conn = conn // so that an eviction from now on closes it
-	c.cut = func() { _ = conn.Close() }
-	s.mu.Unlock()
-	if c.evicted.Load() || ctx.Err() != nil {
-		_ = conn.Close()
-	}
-	err := c.loop(conn)
-	_ = conn.Close() // what could be sent has been
-	s.dismiss(c, err)
-}
-
 // wait waits for the goroutines of the server, but at most for leaveBehind.
 func (s *Server) wait(running *sync.WaitGroup) {
 	done := make(chan struct{})
@@ -197,87 +172,58 @@ func (s *Server) wait(running *sync.WaitGroup) {
 	}
 }
 
-// admit makes a client of a connection. If there are too many it replies with an
-// error, closes the connection and returns nil.
+// admit makes a client of a connection. If there are too many, it replies with an error,
+// closes the connection and returns nil.
 func (s *Server) admit(ctx context.Context, conn net.Conn) *client {
-	for wait := time.Duration(0); ; wait += time.Millisecond {
-		c, displaced := s.register(ctx, conn)
-		if displaced != nil {
-			displaced.evict()
-		}
-		switch {
-		case c != nil:
-			return c
-		case (displaced != nil || s.leaves()) && wait < leavesWithin && ctx.Err() == nil:
-			time.Sleep(time.Millisecond) // an unauthenticated client is being cut off: wait for its place
-			continue
-		}
-		s.mu.Lock()
-		s.refused++
-		s.mu.Unlock()
-		// A short write into a fresh connection's buffer does not block.
-		_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
-		_, _ = conn.Write([]byte("-ERR max number of clients reached\r\n"))
-		_ = conn.Close()
-		return nil
+	if c := s.register(ctx, conn); c != nil {
+		return c
 	}
+	// A short write into a fresh connection's buffer does not block.
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = conn.Write([]byte("-ERR max number of clients reached\r\n"))
+	_ = conn.Close()
+	return nil
 }
 
-// leavesWithin is how long admit waits for a connection that was cut off to end.
-const leavesWithin = 200 * time.Millisecond
-
-// leaves reports whether an unauthenticated client that was cut off is still
-// connected.
-func (s *Server) leaves() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.leaving > 0
-}
-
-// register makes a client of a connection, or returns nil if there are too many.
-// displaced, if not nil, is the unauthenticated client that the caller must
-// evict to make room.
-func (s *Server) register(ctx context.Context, conn net.Conn) (c, displaced *client) {
+// register makes a client of a connection, or returns nil if there are too many. A new
+// client takes the place of the oldest one that has not given the password.
+func (s *Server) register(ctx context.Context, conn net.Conn) *client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.clients) >= s.config.Clients {
-		if s.leaving == 0 {
-			displaced = s.oldestUnauthenticated()
-		}
-		return nil, displaced
+		s.displace()
+	}
+	if len(s.clients) >= s.config.Clients || ctx.Err() != nil {
+		s.refused++
+		return nil
 	}
 	s.accepted++
-	c = s.newClient(ctx, s.accepted, conn.RemoteAddr().String())
+	c := s.newClient(ctx, s.accepted, conn)
 	if s.config.Password != "" {
-		displaced = s.awaitAuth(c)
+		s.awaitAuth(c)
 	}
 	s.clients[c] = struct{}{}
-	return c, displaced
+	return c
 }
 
 func (s *Server) limits() resp.Limits {
-	return resp.Limits{Args: s.config.Args, Bulk: s.settings.bulk, Request: s.config.Request}
+	return resp.Limits{Args: s.config.Args, Bulk: s.config.Bulk, Request: s.config.Request}
 }
 
-// dismiss forgets a client whose connection has ended, and logs why.
+// dismiss ends the connection of a client, forgets it, and logs why.
 func (s *Server) dismiss(c *client, why error) {
-	if c.evicted.Load() {
-		if why = errEvicted; !c.authed {
-			why = errUnauthenticated
-		}
+	_ = c.conn.Close() // what could be sent has been
+	if cut := c.cut.Load(); cut != nil {
+		why = *cut
 	}
 	if why != nil && !errors.Is(why, io.EOF) && c.ctx.Err() == nil {
 		s.cutOffs.log(s.config.Log, c.addr, why)
 	}
-	s.release(c)
+	s.buffers.set(c, 0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.transaction.end(&c.keys)
 	delete(s.clients, c)
 	delete(s.unauthenticated, c)
-	if c.displaced {
-		s.leaving--
-	}
 }
 
 // cutOffs logs the connections that were cut off: at most one line a second.
@@ -311,7 +257,7 @@ func (s *Server) sweep(ctx context.Context) {
 		}
 		for range 100 {
 			s.mu.Lock()
-			more := !s.sweepOff && s.store.sweep(s.config.Now().UnixMilli())
+			more := s.store.sweep(s.config.Now().UnixMilli())
 			s.mu.Unlock()
 			if !more {
 				break

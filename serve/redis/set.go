@@ -25,16 +25,10 @@ func (c call) sharedIDs(sets []*hashset, windows []*live.Set, limit uint64) {
 	case len(sets) == 0 && len(windows) == 1:
 		n = windows[0].Count()
 	case len(sets) == 0 && len(windows) == 2:
-		if !c.afford(int(min(windows[0].Count(), windows[1].Count())), perShared) {
-			return
-		}
 		n = windows[0].Common(windows[1])
 	case len(sets) == 1 && len(windows) == 1:
-		if !c.afford(sets[0].n, perSought) || !c.afford(sets[0].text, perByte) {
-			return
-		}
-		for member := range sets[0].all {
-			if windows[0].Has(member) {
+		for _, member := range sets[0].members {
+			if windows[0].Has([]byte(member)) {
 				n++
 			}
 		}

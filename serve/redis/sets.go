@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -11,23 +10,22 @@ import (
 
 // Sets are exact: what a HyperLogLog is compared with.
 var setCommands = []command{
-	{name: "sadd", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, each: 700 * nanosecond, since: "1.0.0", family: "set", about: "adds members", run: onKeys(sadd)},
-	{name: "srem", arity: -3, flags: flagWrite, keys: firstKey, each: 1200 * nanosecond, since: "1.0.0", family: "set", about: "removes members", run: onKeys(srem)},
-	{name: "smove", arity: 4, flags: flagWrite | flagGrow, keys: keySpec{1, 2, 1}, since: "1.0.0", family: "set", about: "moves a member from one set to another", differ: "Refused while the memory is full.", run: onKeys(smove)},
-	{name: "scard", arity: 2, keys: firstKey, since: "1.0.0", family: "set", about: "the number of members", run: onKeys(scard)},
-	{name: "sismember", arity: 3, keys: firstKey, since: "1.0.0", family: "set", about: "whether a member is there", run: onKeys(sismember)},
-	{name: "smismember", arity: -3, keys: firstKey, each: 400 * nanosecond, since: "6.2.0", family: "set", about: "whether each member is there", run: onKeys(smismember)},
-	{name: "smembers", arity: 2, keys: firstKey, since: "1.0.0", family: "set", about: "every member", run: onKeys(smembers)},
-	{name: "srandmember", arity: -2, keys: firstKey, since: "1.0.0", family: "set", about: "a random member, or so many; a negative count may repeat them", run: onKeys(srandmember)},
-	{name: "spop", arity: -2, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "set", about: "takes a random member, or so many", run: onKeys(spop)},
-	{name: "sinter", arity: -2, keys: allKeys, each: 400 * nanosecond, since: "1.0.0", family: "set", about: "the members of all sets", run: onKeys(func(c call, k *keyspace) { combine(c, k, call.intersect) })},
-	{name: "sinterstore", arity: -3, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, each: 400 * nanosecond, since: "1.0.0", family: "set", about: "SINTER into a key", run: onKeys(func(c call, k *keyspace) { combineStore(c, k, call.intersect) })},
-	{name: "sintercard", arity: -3, keys: countedKeys, each: 400 * nanosecond, since: "7.0.0", family: "set", about: "the number of members of all sets; LIMIT", differ: "Of window keys it takes one or two.", run: onKeys(sintercard)},
-	{name: "sunion", arity: -2, keys: allKeys, each: 400 * nanosecond, since: "1.0.0", family: "set", about: "the members of any set", run: onKeys(func(c call, k *keyspace) { combine(c, k, call.unite) })},
-	{name: "sunionstore", arity: -3, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, each: 400 * nanosecond, since: "1.0.0", family: "set", about: "SUNION into a key", run: onKeys(func(c call, k *keyspace) { combineStore(c, k, call.unite) })},
-	{name: "sdiff", arity: -2, keys: allKeys, each: 400 * nanosecond, since: "1.0.0", family: "set", about: "the members of the first set that are in no other", run: onKeys(func(c call, k *keyspace) { combine(c, k, call.subtract) })},
-	{name: "sdiffstore", arity: -3, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, each: 400 * nanosecond, since: "1.0.0", family: "set", about: "SDIFF into a key", run: onKeys(func(c call, k *keyspace) { combineStore(c, k, call.subtract) })},
-	{name: "sscan", arity: -3, keys: firstKey, since: "2.8.0", family: "set", about: "the members, some at a time; MATCH COUNT", differ: "A small set, too, comes in parts of COUNT.", run: onKeys(sscan)},
+	{name: "sadd", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "set", about: "adds members", run: sadd},
+	{name: "srem", arity: -3, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "set", about: "removes members", run: srem},
+	{name: "scard", arity: 2, keys: firstKey, since: "1.0.0", family: "set", about: "the number of members", run: scard},
+	{name: "sismember", arity: 3, keys: firstKey, since: "1.0.0", family: "set", about: "whether a member is there", run: sismember},
+	{name: "smismember", arity: -3, keys: firstKey, since: "6.2.0", family: "set", about: "whether each member is there", run: smismember},
+	{name: "smembers", arity: 2, keys: firstKey, since: "1.0.0", family: "set", about: "every member", run: func(c call, k *keyspace) { combine(c, k, unite) }},
+	{name: "srandmember", arity: -2, keys: firstKey, since: "1.0.0", family: "set", about: "a random member, or so many; a negative count may repeat them", run: srandmember},
+	{name: "spop", arity: -2, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "set", about: "takes a random member, or so many", run: spop},
+	{name: "sinter", arity: -2, keys: allKeys, since: "1.0.0", family: "set", about: "the members of all sets", run: func(c call, k *keyspace) { combine(c, k, intersect) }},
+	{name: "sinterstore", arity: -3, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, since: "1.0.0", family: "set", about: "SINTER into a key", run: func(c call, k *keyspace) { combineStore(c, k, intersect) }},
+	{name: "sintercard", arity: -3, keys: countedKeys, since: "7.0.0", family: "set", about: "the number of members of all sets; LIMIT", differ: "Of window keys it takes one or two.", run: sintercard},
+	{name: "sunion", arity: -2, keys: allKeys, since: "1.0.0", family: "set", about: "the members of any set", run: func(c call, k *keyspace) { combine(c, k, unite) }},
+	{name: "sunionstore", arity: -3, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, since: "1.0.0", family: "set", about: "SUNION into a key", run: func(c call, k *keyspace) { combineStore(c, k, unite) }},
+	{name: "sdiff", arity: -2, keys: allKeys, since: "1.0.0", family: "set", about: "the members of the first set that are in no other", run: func(c call, k *keyspace) { combine(c, k, subtract) }},
+	{name: "sdiffstore", arity: -3, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, since: "1.0.0", family: "set", about: "SDIFF into a key", run: func(c call, k *keyspace) { combineStore(c, k, subtract) }},
+	{name: "sscan", arity: -3, keys: firstKey, since: "2.8.0", family: "set", about: "the members, some at a time; MATCH COUNT", differ: "A small set, too, comes in parts of COUNT.", run: sscan},
 }
 
 // set returns the set of a key for reading; nil if there is none. The set of a window key
@@ -53,7 +51,7 @@ func (c call) setOrIDs(k *keyspace, key []byte) (s *hashset, ids *live.Set, ok b
 
 // changedSet ends a change of a set: it drops an empty one.
 func (k *keyspace) changedSet(it *item) {
-	if it.set().n == 0 {
+	if len(it.set().members) == 0 {
 		k.drop(it)
 	} else {
 		k.touch(it)
@@ -68,16 +66,17 @@ func sadd(c call, k *keyspace) {
 	if it == nil {
 		it = k.put(c.args[1], &item{kind: kindSet, value: new(hashset)})
 	}
-	s, added := it.set(), int64(0)
+	s, added := it.set(), 0
 	for _, member := range c.args[2:] {
-		if s.add(member) {
+		if !s.has(member) {
+			s.add(string(member))
 			added++
 		}
 	}
 	if added > 0 {
 		k.touch(it)
 	}
-	c.w.Int(added)
+	c.w.Int(int64(added))
 }
 
 func srem(c call, k *keyspace) {
@@ -85,49 +84,16 @@ func srem(c call, k *keyspace) {
 	if !ok {
 		return
 	}
-	removed := int64(0)
+	removed := 0
 	if it != nil {
 		for _, member := range c.args[2:] {
-			if it.set().remove(member) {
-				removed++
-			}
+			removed += btoi(it.set().remove(string(member)))
 		}
 	}
 	if removed > 0 {
 		k.changedSet(it)
 	}
-	c.w.Int(removed)
-}
-
-func smove(c call, k *keyspace) {
-	from := k.read(c.args[1])
-	if from == nil {
-		c.w.Int(0)
-		return
-	}
-	to := k.read(c.args[2])
-	switch {
-	case from.kind != kindSet || to != nil && to.kind != kindSet:
-		c.w.Error(errType)
-		return
-	case len(c.args[2]) > keyMost:
-		c.w.Error(errLongKey)
-		return
-	case from == to:
-		c.w.Int(int64(btoi(from.set().has(hashMember(c.args[3]), c.args[3]))))
-		return
-	case !from.set().remove(c.args[3]):
-		c.w.Int(0)
-		return
-	}
-	k.changedSet(from)
-	if to == nil {
-		to = k.put(c.args[2], &item{kind: kindSet, value: new(hashset)})
-	}
-	if to.set().add(c.args[3]) {
-		k.touch(to)
-	}
-	c.w.Int(1)
+	c.w.Int(int64(removed))
 }
 
 func scard(c call, k *keyspace) {
@@ -136,7 +102,7 @@ func scard(c call, k *keyspace) {
 	case ids != nil:
 		c.w.Int(int64(ids.Count()))
 	case s != nil:
-		c.w.Int(int64(s.n))
+		c.w.Int(int64(len(s.members)))
 	default:
 		c.w.Int(0)
 	}
@@ -161,30 +127,7 @@ func smismember(c call, k *keyspace) {
 
 // isMember reports whether a member is in what setOrIDs has returned.
 func isMember(s *hashset, ids *live.Set, member []byte) bool {
-	return s != nil && s.has(hashMember(member), member) || ids != nil && ids.Has(member)
-}
-
-func smembers(c call, k *keyspace) {
-	s, ok := c.set(k, c.args[1])
-	switch {
-	case !ok:
-	case s == nil:
-		c.w.Set(0)
-	case !c.work.spend(s.n, perElement) || !c.work.spend(s.text, perByte):
-		c.w.Error(errWork + "; SSCAN goes through any number of members")
-	default:
-		c.sendMembers(s.n, s.text, s.all)
-	}
-}
-
-// sendMembers sends members in no order, after their cost has been spent: n of them, with
-// so many bytes.
-func (c call) sendMembers(n, bytes int, members iter.Seq[[]byte]) {
-	c.w.Grow(room(n, bytes))
-	c.w.Set(n)
-	for member := range members {
-		c.w.Bulk(member)
-	}
+	return s != nil && s.has(member) || ids != nil && ids.Has(member)
 }
 
 // draw returns count different numbers of [0, n), each choice equally likely, by Floyd's
@@ -203,22 +146,11 @@ func draw(n, count int) []int {
 	return drawn
 }
 
-// affordDrawn is afford for a reply of the members with these numbers.
-func (c call) affordDrawn(s *hashset, numbers []int) bool {
-	size := 0
-	for _, number := range numbers {
-		size += len(s.member(number))
-	}
-	return c.affordReply(len(numbers), size)
-}
-
 func srandmember(c call, k *keyspace) {
-	if len(c.args) > 3 {
-		c.w.Error(errSyntax)
-		return
-	}
-	many, count := len(c.args) == 3, int64(1)
-	if many {
+	count := int64(1)
+	switch len(c.args) {
+	case 2:
+	case 3:
 		var ok bool
 		if count, ok = c.integer(c.args[2]); !ok {
 			return
@@ -227,74 +159,52 @@ func srandmember(c call, k *keyspace) {
 			c.w.Error("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807")
 			return
 		}
+	default:
+		c.w.Error(errSyntax)
+		return
 	}
 	s, ok := c.set(k, c.args[1])
 	switch {
 	case !ok:
-	case s == nil && !many:
+	case s == nil && len(c.args) == 2:
 		c.w.Null()
 	case s == nil || count == 0:
 		c.w.Array(0)
-	case !many:
-		c.sendOne(s.member(rand.IntN(s.n)))
+	case len(c.args) == 2:
+		c.w.BulkString(s.members[rand.IntN(len(s.members))])
 	case count < 0:
-		most := int64(workMost / perElement) // as many as there is time for, and one more
-		n := int(min(-count, most+1))
-		if !c.afford(n, perElement+perDrawn) {
-			return
+		c.w.Array(int(-count))
+		for n := int64(0); n < -count && !c.w.Over(); n++ {
+			c.w.BulkString(s.members[rand.IntN(len(s.members))])
 		}
-		numbers := make([]int, n)
-		for i := range numbers {
-			numbers[i] = rand.IntN(s.n)
-		}
-		c.sendDrawn(s, numbers)
 	default:
-		n := int(min(count, int64(s.n)))
-		if !c.afford(n, perElement+perDrawn) {
-			return
+		numbers := draw(len(s.members), int(min(count, int64(len(s.members)))))
+		c.w.Array(len(numbers))
+		for _, number := range numbers {
+			c.w.BulkString(s.members[number])
 		}
-		c.sendDrawn(s, draw(s.n, n))
-	}
-}
-
-// sendOne sends a member or an element, and reports whether there was time for that.
-func (c call) sendOne(member []byte) bool {
-	if !c.afford(len(member), perByte) {
-		return false
-	}
-	c.w.Bulk(member)
-	return true
-}
-
-func (c call) sendDrawn(s *hashset, numbers []int) {
-	if !c.affordDrawn(s, numbers) {
-		return
-	}
-	c.w.Array(len(numbers))
-	for _, number := range numbers {
-		c.w.Bulk(s.member(number))
 	}
 }
 
 func spop(c call, k *keyspace) {
-	if len(c.args) > 3 {
-		c.w.Error(errSyntax)
-		return
-	}
-	many, count := len(c.args) == 3, int64(1)
-	if many {
+	count := int64(1)
+	switch len(c.args) {
+	case 2:
+	case 3:
 		var ok bool
 		if count, ok = parseInt(c.args[2]); !ok || count < 0 {
 			c.w.Error("ERR value is out of range, must be positive")
 			return
 		}
-	}
-	it, ok := k.typed(c, c.args[1], kindSet)
-	if !ok {
+	default:
+		c.w.Error(errSyntax)
 		return
 	}
+	it, ok := k.typed(c, c.args[1], kindSet)
 	switch {
-	case it == nil && !many:
+	case !ok:
+		return
+	case it == nil && len(c.args) == 2:
 		c.w.Null()
 		return
 	case it == nil || count == 0:
@@ -302,36 +212,16 @@ func spop(c call, k *keyspace) {
 		return
 	}
 	s := it.set()
-	switch {
-	case !many:
-		number := rand.IntN(s.n)
-		if c.sendOne(s.member(number)) {
-			s.removeNumber(number)
-			k.changedSet(it)
-		}
-	case count >= int64(s.n):
-		if c.afford(s.n, perElement) && c.afford(s.text, perByte) {
-			c.sendMembers(s.n, s.text, s.all)
-			k.drop(it)
-		}
-	default:
-		if !c.afford(int(count), perElement+perDrawn+perTaken) {
-			return
-		}
-		numbers := draw(s.n, int(count))
-		if !c.affordDrawn(s, numbers) {
-			return
-		}
-		c.w.Set(len(numbers))
-		for _, number := range numbers {
-			c.w.Bulk(s.member(number))
-		}
-		slices.Sort(numbers)
-		for _, number := range slices.Backward(numbers) { // so that none of those left gets another number
-			s.removeNumber(number)
-		}
-		k.changedSet(it)
+	n := int(min(count, int64(len(s.members))))
+	if len(c.args) == 3 {
+		c.w.Set(n)
 	}
+	for range n {
+		member := s.members[rand.IntN(len(s.members))]
+		s.remove(member)
+		c.w.BulkString(member)
+	}
+	k.changedSet(it)
 }
 
 // sets returns the sets of keys; nil in place of one that does not exist.
@@ -346,42 +236,34 @@ func (c call) sets(k *keyspace, keys [][]byte) ([]*hashset, bool) {
 	return list, true
 }
 
-// A setWalk visits the members of a combination of sets until visit returns false. It
-// returns false if the command has not the time for all of them.
-type setWalk func(c call, sets []*hashset, visit func(member []byte) (more bool)) (inTime bool)
+// A setWalk visits the members of a combination of sets until visit returns false.
+type setWalk func(sets []*hashset, visit func(member string) (more bool))
 
 // intersect visits each member once.
-func (c call) intersect(sets []*hashset, visit func(member []byte) (more bool)) (inTime bool) {
+func intersect(sets []*hashset, visit func(member string) (more bool)) {
 	if slices.Contains(sets, nil) {
-		return true
+		return
 	}
-	slices.SortFunc(sets, func(a, b *hashset) int { return a.n - b.n })
-	return c.walk(sets[0], sets[1:], true, visit)
+	slices.SortFunc(sets, func(a, b *hashset) int { return len(a.members) - len(b.members) })
+	walk(sets[0], sets[1:], true, visit)
 }
 
 // subtract visits each member once.
-func (c call) subtract(sets []*hashset, visit func(member []byte) (more bool)) (inTime bool) {
+func subtract(sets []*hashset, visit func(member string) (more bool)) {
 	if sets[0] == nil {
-		return true
+		return
 	}
 	others := slices.DeleteFunc(sets[1:], func(s *hashset) bool { return s == nil })
-	slices.SortFunc(others, func(a, b *hashset) int { return b.n - a.n }) // the largest most likely has it
-	return c.walk(sets[0], others, false, visit)
+	slices.SortFunc(others, func(a, b *hashset) int { return len(b.members) - len(a.members) }) // the largest most likely has it
+	walk(sets[0], others, false, visit)
 }
 
 // walk visits the members of a set that are in all of the others, or in none.
-func (c call) walk(first *hashset, others []*hashset, all bool, visit func(member []byte) (more bool)) (inTime bool) {
+func walk(first *hashset, others []*hashset, all bool, visit func(member string) (more bool)) {
 members:
-	for member := range first.all {
-		if !c.work.spend(1, perWalked) || !c.work.spend(len(member), perRead) {
-			return false
-		}
-		hash := hashMember(member)
+	for _, member := range first.members {
 		for _, s := range others {
-			if !c.work.spend(1, perSought) || !c.work.spend(len(member), perRead) {
-				return false
-			}
-			if (s == first || s.has(hash, member)) != all {
+			if _, has := s.numbers[member]; has != all {
 				continue members
 			}
 		}
@@ -389,43 +271,30 @@ members:
 			break
 		}
 	}
-	return true
 }
 
 // unite visits a member once for each set that has it.
-func (c call) unite(sets []*hashset, visit func(member []byte) (more bool)) (inTime bool) {
+func unite(sets []*hashset, visit func(member string) (more bool)) {
 	for _, s := range sets {
 		if s == nil {
 			continue
 		}
-		for member := range s.all {
-			if !c.work.spend(1, perWalked) {
-				return false
-			}
+		for _, member := range s.members {
 			if !visit(member) {
-				return true
+				return
 			}
 		}
 	}
-	return true
 }
 
-// gather makes a set of what a walk visits; if there is not enough time, it sends the
-// error.
-func (c call) gather(sets []*hashset, walk setWalk) (*hashset, bool) {
-	result, inTime := new(hashset), true
-	ok := walk(c, sets, func(member []byte) bool {
-		inTime = c.work.spend(1, perJoined) && c.work.spend(len(member), perByte)
-		if inTime {
-			result.add(member)
-		}
-		return inTime
+// gather makes a set of what a walk visits.
+func gather(sets []*hashset, walk setWalk) *hashset {
+	result := new(hashset)
+	walk(sets, func(member string) bool {
+		result.add(member)
+		return true
 	})
-	if !ok || !inTime {
-		c.w.Error(errWork)
-		return nil, false
-	}
-	return result, true
+	return result
 }
 
 // combine replies with a combination of the sets of the keys.
@@ -434,9 +303,10 @@ func combine(c call, k *keyspace, walk setWalk) {
 	if !ok {
 		return
 	}
-	result, ok := c.gather(sets, walk)
-	if ok && c.afford(result.n, perElement) && c.afford(result.text, perByte) {
-		c.sendMembers(result.n, result.text, result.all)
+	members := gather(sets, walk).members
+	c.w.Set(len(members))
+	for _, member := range members {
+		c.w.BulkString(member)
 	}
 }
 
@@ -446,26 +316,20 @@ func combineStore(c call, k *keyspace, walk setWalk) {
 	if !ok {
 		return
 	}
-	result, ok := c.gather(sets, walk)
-	if !ok {
-		return
-	}
-	old := k.find(c.args[1], k.now)
-	if result.n == 0 {
-		if old != nil {
-			k.drop(old)
-		}
+	result := gather(sets, walk)
+	if len(result.members) == 0 {
+		k.remove(c.args[1], k.now)
 		c.w.Int(0)
 		return
 	}
 	before := 0
-	if old != nil {
+	if old := k.find(c.args[1], k.now); old != nil {
 		before = old.size
 	}
 	it := &item{kind: kindSet, value: result}
 	if k.fits(c, it.memory(), before) {
 		k.put(c.args[1], it)
-		c.w.Int(int64(result.n))
+		c.w.Int(int64(len(result.members)))
 	}
 }
 
@@ -507,16 +371,14 @@ func sintercard(c call, k *keyspace) {
 		return
 	}
 	n := int64(0)
-	if !c.intersect(sets, func([]byte) bool { n++; return n != limit }) {
-		c.w.Error(errWork)
-		return
-	}
+	intersect(sets, func(string) bool { n++; return n != limit })
 	c.w.Int(n)
 }
 
 func sscan(c call, k *keyspace) {
-	cursor, ok := c.cursor(c.args[2])
-	if !ok {
+	var q scanQuery
+	var ok bool
+	if q.cursor, ok = c.cursor(c.args[2]); !ok {
 		return
 	}
 	s, ok := c.set(k, c.args[1])
@@ -527,26 +389,14 @@ func sscan(c call, k *keyspace) {
 		c.sendScan(0, nil)
 		return
 	}
-	q, ok := c.scanOptions(c.args[3:], false)
-	if !ok {
+	if !c.scanOptions(&q, c.args[3:]) {
 		return
 	}
 	var found []string
-	looked := false
-	next := s.scan(cursor, q.count, func(member []byte) bool {
-		name := string(member)
-		if !c.spendKey(q.pattern, name) || !c.work.spend(len(name), perByte) {
-			return false
+	next := scan(q.cursor, len(s.members), q.count, func(number int) {
+		if match(q.pattern, s.members[number]) {
+			found = append(found, s.members[number])
 		}
-		looked = true
-		if match(q.pattern, name) {
-			found = append(found, name)
-		}
-		return true
 	})
-	if !looked { // and would not get further next time
-		c.w.Error(errWork + "; this member is too long to be compared with a pattern")
-		return
-	}
 	c.sendScan(next, found)
 }

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"weir/serve/key"
 	"weir/sketches/bloom"
 	"weir/sketches/geo"
 )
@@ -22,25 +23,20 @@ func (k kind) typeName() string {
 	return [...]string{"string", "zset", "MBbloom--", "list", "set", "TopK-TYPE", "TDIS-TYPE"}[k]
 }
 
-// An item is a key and its value. Its kind says which fields are set. It takes 128
-// bytes, and what every command looks at is in the first 64: two cache lines that are
-// fetched together.
+// An item is a key and its value. Its kind says which fields are set.
 type item struct {
-	key     []byte // in room, if it fits
-	str     []byte // kindString; never nil unless window is set
+	key     string
 	kind    kind
-	place   uint32 // in store.order
-	expires int64  // Unix milliseconds; 0: never
-
-	size   int // as last counted in store.used
-	room   [32]byte
-	value  any          // of the other kinds, see below; nil of a window key that shows something else
-	window *windowValue // of a window key
+	str     []byte // kindString; never nil unless window is set
+	value   any    // of the other kinds, see below; nil of a window key that shows something else
+	window  *windowValue
+	expires int64 // Unix milliseconds; 0: never
+	place   int   // in store.order
+	size    int   // as last counted in store.used
 }
 
 func (it *item) zset() *zset            { return valueOf[zset](it) }
 func (it *item) bloom() *bloom.Scalable { return valueOf[bloom.Scalable](it) }
-func (it *item) list() *list            { return valueOf[list](it) }
 func (it *item) set() *hashset          { return valueOf[hashset](it) }
 
 // valueOf returns the value of an item if it is a T, and else nil.
@@ -49,38 +45,19 @@ func valueOf[T any](it *item) *T {
 	return v
 }
 
-// name sets the key of the item.
-func (it *item) name(key []byte) { it.key = append(it.room[:0], key...) }
-
-// text returns the bytes of a string; those of a window key are made when they are
-// first read.
-func (it *item) text() []byte {
-	if it.str == nil && it.window != nil && it.window.text != nil {
-		it.str = it.window.text([]byte{})
-	}
-	return it.str
-}
-
 // memory estimates how many bytes the item takes.
 func (it *item) memory() int {
-	const entry = 128 + 32 + 8 // the item, its place in the index and in the order
-	n := entry + cap(it.str)
-	if len(it.key) > len(it.room) {
-		n += len(it.key)
-	}
-	switch it.kind {
-	case kindZset:
-		n += it.zset().bytes + it.zset().Len()*96 // an entry of the order, one of the hash table
-	case kindBloom:
-		if it.bloom() != nil {
-			n += it.bloom().Bytes()
-		}
-	case kindList:
-		n += it.list().memory()
-	case kindSet:
-		if it.set() != nil {
-			n += it.set().memory()
-		}
+	const entry = 128 + 48 // the item, and its places in the index and in the order
+	n := entry + cap(it.str) + len(it.key)
+	switch v := it.value.(type) {
+	case *zset:
+		n += v.bytes + v.Len()*96 // an entry of the order, one of the hash table
+	case *bloom.Scalable:
+		n += v.Bytes()
+	case *hashset:
+		n += v.memory()
+	case *list:
+		n += v.bytes
 	}
 	return n
 }
@@ -128,26 +105,66 @@ func zsetOf(s *geo.Set) *zset {
 	return z
 }
 
-// A store is the scratch keys. Its owner calls it under one lock.
-type store struct {
-	index      index
-	order      order // every item once; see scan
-	volatile   map[*item]struct{}
-	watched    map[string]map[*transaction]struct{}
-	used       int    // sum of the items' memory
-	dirty      uint64 // changes since the start
-	expired    uint64
-	flushes    uint64
-	prefetched int // nothing reads it
+// A hashset is the value of a set key. It numbers its members without gaps, so that a
+// random one costs the same in any set. A removed member gives its number to the last one.
+type hashset struct {
+	members []string
+	numbers map[string]int
+	text    int // bytes of the members
 }
 
-func newStore() *store {
-	return &store{index: newIndex(), volatile: map[*item]struct{}{}, watched: map[string]map[*transaction]struct{}{}}
+func (s *hashset) has(member []byte) bool {
+	_, ok := s.numbers[string(member)]
+	return ok
 }
+
+// add adds a member and reports whether it is new.
+func (s *hashset) add(member string) bool {
+	if _, ok := s.numbers[member]; ok {
+		return false
+	}
+	if s.numbers == nil {
+		s.numbers = map[string]int{}
+	}
+	s.numbers[member] = len(s.members)
+	s.members = append(s.members, member)
+	s.text += len(member)
+	return true
+}
+
+// remove removes a member and reports whether it was there.
+func (s *hashset) remove(member string) bool {
+	i, ok := s.numbers[member]
+	if ok {
+		last := len(s.members) - 1
+		s.members[i] = s.members[last]
+		s.numbers[s.members[i]] = i
+		s.members[last] = ""
+		s.members = s.members[:last]
+		delete(s.numbers, member)
+		s.text -= len(member)
+	}
+	return ok
+}
+
+// memory estimates how many bytes the set takes.
+func (s *hashset) memory() int { return 64 + 64*len(s.members) + s.text }
+
+// A store is the scratch keys. Its owner calls it under one lock.
+type store struct {
+	index    map[string]*item
+	order    []*item // every item once; see scan
+	volatile map[*item]struct{}
+	used     int    // sum of the items' memory
+	dirty    uint64 // changes since the start
+	expired  uint64
+}
+
+func newStore() *store { return &store{index: map[string]*item{}, volatile: map[*item]struct{}{}} }
 
 // find returns the item of a key, or nil; an item that has expired is dropped.
 func (s *store) find(key []byte, now int64) *item {
-	it := s.index.find(key)
+	it := s.index[string(key)]
 	if it != nil && it.expires != 0 && it.expires <= now {
 		s.drop(it)
 		s.expired++
@@ -156,31 +173,22 @@ func (s *store) find(key []byte, now int64) *item {
 	return it
 }
 
-// prefetch prepares for commands that will run next.
-func (s *store) prefetch(commands [][][]byte) {
-	if len(commands) > 1 {
-		s.prefetched = s.index.prefetch(commands)
-	}
-}
-
 // put stores an item under a key, in place of the item that was there. The expiry is
 // that of the new item.
 func (s *store) put(key []byte, it *item) *item {
-	if old := s.index.find(key); old != nil {
-		it.place = old.place
+	if old := s.index[string(key)]; old != nil {
+		it.key, it.place = old.key, old.place
 		s.used -= old.size
 		delete(s.volatile, old)
-		*s.order.at(int(it.place)) = it
+		s.order[it.place] = it
 	} else {
-		it.place = uint32(s.order.len())
-		s.order.push(it)
+		it.key, it.place = string(key), len(s.order)
+		s.order = append(s.order, it)
 	}
-	it.name(key)
-	s.index.put(it)
+	s.index[it.key] = it
 	if it.expires != 0 {
 		s.volatile[it] = struct{}{}
 	}
-	it.size = 0
 	s.touch(it)
 	return it
 }
@@ -191,18 +199,6 @@ func (s *store) touch(it *item) {
 	s.used += size - it.size
 	it.size = size
 	s.dirty++
-	s.changed(it.key)
-}
-
-// changed marks the transactions that watch a key, so that EXEC does nothing. Each is marked
-// once: the next change of the key need not look at thousands of them again.
-func (s *store) changed(key []byte) {
-	if len(s.watched) > 0 {
-		for t := range s.watched[string(key)] {
-			t.spoiled = true
-		}
-		delete(s.watched, string(key))
-	}
 }
 
 // expire sets when an item ends; 0 means never.
@@ -213,91 +209,48 @@ func (s *store) expire(it *item, at int64) {
 		delete(s.volatile, it)
 	}
 	s.dirty++
-	s.changed(it.key)
 }
 
 // remove drops the item of a key and reports whether there was one.
 func (s *store) remove(key []byte, now int64) bool {
 	it := s.find(key, now)
-	if it == nil {
-		return false
+	if it != nil {
+		s.drop(it)
 	}
-	s.drop(it)
-	return true
+	return it != nil
 }
 
 func (s *store) drop(it *item) {
-	s.index.remove(it)
-	if it.expires != 0 {
-		delete(s.volatile, it)
-	}
-	last := s.order.pop()
-	if last != it {
-		*s.order.at(int(it.place)), last.place = last, it.place
-	}
+	delete(s.index, it.key)
+	delete(s.volatile, it)
+	n := len(s.order) - 1
+	last := s.order[n]
+	s.order[it.place], last.place = last, it.place
+	s.order[n] = nil
+	s.order = s.order[:n]
 	s.used -= it.size
 	s.dirty++
-	s.changed(it.key)
 }
 
-// flush drops every item. Transactions that watch one see that by the number of flushes:
-// there may be a million watched keys.
+// flush drops every item.
 func (s *store) flush() {
-	s.flushes++
 	fresh := newStore()
 	s.index, s.order, s.volatile, s.used = fresh.index, fresh.order, fresh.volatile, 0
 	s.dirty++
 }
 
-// An order is a list in blocks: a slice of millions of items would be copied as a whole
-// when it grows, while all clients wait.
-type order struct {
-	blocks []*[orderBlock]*item
-	n      int
-}
-
-const orderBlock = 1 << 10
-
-func (o *order) len() int { return o.n }
-
-func (o *order) at(i int) **item { return &o.blocks[i/orderBlock][i%orderBlock] }
-
-func (o *order) push(it *item) {
-	if o.n == len(o.blocks)*orderBlock {
-		o.blocks = append(o.blocks, new([orderBlock]*item))
-	}
-	*o.at(o.n) = it
-	o.n++
-}
-
-func (o *order) pop() *item {
-	o.n--
-	last := o.at(o.n)
-	it := *last
-	*last = nil
-	if o.n%orderBlock == 0 {
-		o.blocks[o.n/orderBlock] = nil
-		o.blocks = o.blocks[:o.n/orderBlock]
-	}
-	return it
-}
-
-// scan visits up to n items from a cursor on, 0 being the start, and returns the next
-// cursor, 0 at the end. It ends before an item for which visit returns false.
-//
-// It walks the order from its end to its beginning. A removed item is replaced
-// by the last one, and a new one comes last: so no item that is there all the
-// time can move from the part still to be visited into the other.
-func (s *store) scan(cursor uint64, n int, now int64, visit func(*item) (more bool)) (next uint64) {
-	at := s.order.len()
+// scan visits up to n of count things by their numbers, from a cursor on, 0 being the
+// start, and returns the next cursor, 0 at the end. It walks from the last number to the
+// first: a removed thing is replaced by the last one, and a new one comes last, so none
+// that is there all the time can move from the part still to be visited into the other.
+func scan(cursor uint64, count, n int, visit func(number int)) (next uint64) {
+	at := count
 	if cursor != 0 && cursor < uint64(at) {
 		at = int(cursor)
 	}
 	for ; at > 0 && n > 0; n-- {
-		if it := *s.order.at(at - 1); (it.expires == 0 || it.expires > now) && !visit(it) {
-			break
-		}
 		at--
+		visit(at)
 	}
 	return uint64(at)
 }
@@ -319,4 +272,51 @@ func (s *store) sweep(now int64) (more bool) {
 		}
 	}
 	return over > sample/4
+}
+
+// A keyspace is the keys as one command, or one batch, sees them: the scratch keys
+// of the server, the window keys that were looked up for it, and the time, which is
+// the same for a whole batch.
+type keyspace struct {
+	*store
+	server    *Server
+	windows   map[string]*item // the window keys that the command reads, see resolve
+	listed    []listedKey      // all window keys, for KEYS and SCAN
+	now, nano int64            // Unix time in milliseconds, and in nanoseconds
+}
+
+// isWindow reports whether a key is a window key.
+func (k *keyspace) isWindow(name []byte) bool { return k.server.windows != nil && key.Is(name) }
+
+// read returns the item of a key, or nil: of a scratch key, or of a window
+// key, which resolve has looked up.
+func (k *keyspace) read(name []byte) *item {
+	if k.windows != nil && key.Is(name) {
+		return k.windows[string(name)]
+	}
+	return k.find(name, k.now)
+}
+
+// typed is read for commands that need a value of one kind. If the value has another
+// kind, it sends the error and ok is false.
+func (k *keyspace) typed(c call, name []byte, want kind) (it *item, ok bool) {
+	it = k.read(name)
+	if it != nil && it.kind != want {
+		c.w.Error(errType)
+		return nil, false
+	}
+	return it, true
+}
+
+// fits reports whether there is memory for a value of n bytes that replaces one
+// of before bytes; if not, it sends the error. It is for commands whose result
+// may be much larger than their arguments. It always allows small results: the
+// next command notices when they exceed the limit.
+func (k *keyspace) fits(c call, n, before int) bool {
+	const little = 64 << 10
+	if more := n - before; more > little && k.used+more > k.server.config.Memory {
+		c.w.Error(errMemory)
+		return false
+	}
+	return true
 }

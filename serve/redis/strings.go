@@ -7,20 +7,20 @@ import (
 )
 
 var stringCommands = []command{
-	{name: "get", arity: 2, keys: firstKey, since: "1.0.0", family: "strings", about: "the value of a key; of a window key: the count of its events, its number, or the sketch as the string Redis would hold", run: onKeys(get)},
-	{name: "set", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key; NX XX GET EX PX EXAT PXAT KEEPTTL", run: onKeys(set)},
-	{name: "setnx", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key if it does not exist", run: onKeys(setnx)},
-	{name: "setex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.0.0", family: "strings", about: "sets a key for so many seconds", run: onKeys(func(c call, k *keyspace) { setex(c, k, 1000) })},
-	{name: "psetex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.6.0", family: "strings", about: "sets a key for so many milliseconds", run: onKeys(func(c call, k *keyspace) { setex(c, k, 1) })},
-	{name: "getdel", arity: 2, flags: flagWrite, keys: firstKey, since: "6.2.0", family: "strings", about: "the value of a key, which is deleted", run: onKeys(getdel)},
-	{name: "getrange", arity: 4, keys: firstKey, since: "2.4.0", family: "strings", about: "the bytes from start to end of a string", run: onKeys(getrange)},
-	{name: "setrange", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.2.0", family: "strings", about: "writes bytes into a string at an offset", run: onKeys(setrange)},
-	{name: "append", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "2.0.0", family: "strings", about: "appends to a string", run: onKeys(appendTo)},
-	{name: "strlen", arity: 2, keys: firstKey, since: "2.2.0", family: "strings", about: "the length of a string in bytes", run: onKeys(strlen)},
-	{name: "incr", arity: 2, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "adds 1 to a number", run: onKeys(func(c call, k *keyspace) { add(c, k, 1) })},
-	{name: "decr", arity: 2, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "takes 1 from a number", run: onKeys(func(c call, k *keyspace) { add(c, k, -1) })},
-	{name: "incrby", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "adds to a number", run: onKeys(incrby)},
-	{name: "decrby", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "takes from a number", run: onKeys(decrby)},
+	{name: "get", arity: 2, keys: firstKey, since: "1.0.0", family: "strings", about: "the value of a key; of a window key: the count of its events, its number, or the sketch as the string Redis would hold", run: get},
+	{name: "set", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key; NX XX GET EX PX EXAT PXAT KEEPTTL", run: set},
+	{name: "setnx", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key if it does not exist", run: setnx},
+	{name: "setex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.0.0", family: "strings", about: "sets a key for so many seconds", run: func(c call, k *keyspace) { setex(c, k, 1000) }},
+	{name: "psetex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.6.0", family: "strings", about: "sets a key for so many milliseconds", run: func(c call, k *keyspace) { setex(c, k, 1) }},
+	{name: "getdel", arity: 2, flags: flagWrite, keys: firstKey, since: "6.2.0", family: "strings", about: "the value of a key, which is deleted", run: getdel},
+	{name: "getrange", arity: 4, keys: firstKey, since: "2.4.0", family: "strings", about: "the bytes from start to end of a string", run: getrange},
+	{name: "setrange", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.2.0", family: "strings", about: "writes bytes into a string at an offset", run: setrange},
+	{name: "append", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "2.0.0", family: "strings", about: "appends to a string", run: appendTo},
+	{name: "strlen", arity: 2, keys: firstKey, since: "2.2.0", family: "strings", about: "the length of a string in bytes", run: strlen},
+	{name: "incr", arity: 2, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "adds 1 to a number", run: func(c call, k *keyspace) { add(c, k, 1) }},
+	{name: "decr", arity: 2, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "takes 1 from a number", run: func(c call, k *keyspace) { add(c, k, -1) }},
+	{name: "incrby", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "adds to a number", run: incrby},
+	{name: "decrby", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "takes from a number", run: decrby},
 }
 
 // newString returns an item with a copy of a text.
@@ -28,34 +28,42 @@ func newString(b []byte) *item {
 	return &item{str: append(make([]byte, 0, max(len(b), 1)), b...)}
 }
 
-// bulkOf sends the value of a string, and reports whether there was time for it.
-func (c call) bulkOf(it *item) bool {
-	switch {
-	case it == nil:
-		c.w.Null()
-	case !c.afford(it.length(), perByte):
-		return false
-	default:
-		c.w.Bulk(it.text())
+// text returns the bytes of a string, nil if there is none. Those of a window key are made
+// when they are first read; if there are too many, it sends the error.
+func (c call) text(k *keyspace, it *item) ([]byte, bool) {
+	if it == nil {
+		return nil, true
 	}
-	return true
+	if it.bits() != nil && it.bits().Len() > uint64(k.server.config.Bulk) {
+		c.w.Error(errTooLong)
+		return nil, false
+	}
+	if it.str == nil && it.window != nil && it.window.text != nil {
+		it.str = it.window.text([]byte{})
+	}
+	return it.str, true
 }
 
-// length returns the length of the text.
-func (it *item) length() int {
-	if it.bits() != nil {
-		return int(it.bits().Len())
+// textOf is typed and text together; it is nil if there is no key.
+func (c call) textOf(k *keyspace, key []byte) (it *item, text []byte, ok bool) {
+	if it, ok = k.typed(c, key, kindString); ok {
+		text, ok = c.text(k, it)
 	}
-	return len(it.text())
+	return it, text, ok
+}
+
+// sendText sends the bytes of a string, or null if there is none.
+func (c call) sendText(it *item, text []byte) {
+	if it == nil {
+		c.w.Null()
+	} else {
+		c.w.Bulk(text)
+	}
 }
 
 func get(c call, k *keyspace) {
-	if it, ok := k.typed(c, c.args[1], kindString); ok {
-		if it != nil && it.bits() != nil && it.bits().Len() > uint64(k.set.bulk) {
-			c.w.Error(errTooLong)
-			return
-		}
-		c.bulkOf(it)
+	if it, text, ok := c.textOf(k, c.args[1]); ok {
+		c.sendText(it, text)
 	}
 }
 
@@ -63,10 +71,11 @@ func strlen(c call, k *keyspace) {
 	it, ok := k.typed(c, c.args[1], kindString)
 	switch {
 	case !ok:
-	case it == nil:
-		c.w.Int(0)
+	case it != nil && it.bits() != nil: // the bytes need not be made
+		c.w.Int(int64(it.bits().Len()))
 	default:
-		c.w.Int(int64(it.length()))
+		text, _ := c.text(k, it)
+		c.w.Int(int64(len(text)))
 	}
 }
 
@@ -112,8 +121,10 @@ func set(c call, k *keyspace) {
 			c.w.Error(errType)
 			return
 		}
-		if !c.bulkOf(old) {
-			return
+		if old == nil {
+			c.w.Null()
+		} else {
+			c.w.Bulk(old.str)
 		}
 	}
 	if nx && old != nil || xx && old == nil {
@@ -177,25 +188,11 @@ func setex(c call, k *keyspace, unit int64) {
 }
 
 func getdel(c call, k *keyspace) {
-	it, ok := k.typed(c, c.args[1], kindString)
-	if !ok {
-		return
+	if it, text, ok := c.textOf(k, c.args[1]); ok {
+		if c.sendText(it, text); it != nil {
+			k.drop(it)
+		}
 	}
-	if c.bulkOf(it) && it != nil {
-		k.drop(it)
-	}
-}
-
-// textOf returns the text of a string, nil if there is none. If making it takes too long,
-// it sends the error.
-func (c call) textOf(it *item) ([]byte, bool) {
-	if it == nil {
-		return nil, true
-	}
-	if it.bits() != nil && !c.afford(it.length(), perByte) { // the text must be made first
-		return nil, false
-	}
-	return it.text(), true
 }
 
 func getrange(c call, k *keyspace) {
@@ -203,11 +200,7 @@ func getrange(c call, k *keyspace) {
 	if !ok {
 		return
 	}
-	it, ok := k.typed(c, c.args[1], kindString)
-	if !ok {
-		return
-	}
-	b, ok := c.textOf(it)
+	_, b, ok := c.textOf(k, c.args[1])
 	if !ok {
 		return
 	}
@@ -221,9 +214,15 @@ func getrange(c call, k *keyspace) {
 		c.w.Bulk(nil)
 		return
 	}
-	if b = b[start : end+1]; c.afford(len(b), perByte) {
-		c.w.Bulk(b)
+	c.w.Bulk(b[start : end+1])
+}
+
+// bounds reads the two arguments after the key: the ends of a range.
+func (c call) bounds() (start, end int64, ok bool) {
+	if start, ok = c.integer(c.args[2]); ok {
+		end, ok = c.integer(c.args[3])
 	}
+	return start, end, ok
 }
 
 // fromEnd returns the index from the start for an index that is negative if it counts
@@ -257,7 +256,7 @@ func setrange(c call, k *keyspace) {
 		c.w.Int(int64(n))
 		return
 	}
-	if at > int64(k.set.bulk) || at+int64(len(value)) > int64(k.set.bulk) {
+	if at > int64(k.server.config.Bulk) || at+int64(len(value)) > int64(k.server.config.Bulk) {
 		c.w.Error(errTooLong)
 		return
 	}
@@ -281,7 +280,7 @@ func (c call) lengthens(k *keyspace, it *item, n int) bool {
 	if it != nil {
 		room = cap(it.str)
 	}
-	return n <= room || k.fits(c, n, room) && c.afford(n, perByte)
+	return n <= room || k.fits(c, n, room)
 }
 
 // grow lengthens b to at least n bytes, with zeros.
@@ -300,7 +299,7 @@ func appendTo(c call, k *keyspace) {
 	switch {
 	case it == nil:
 		it = k.put(c.args[1], newString(c.args[2]))
-	case len(it.str)+len(c.args[2]) > k.set.bulk:
+	case len(it.str)+len(c.args[2]) > k.server.config.Bulk:
 		c.w.Error(errTooLong)
 		return
 	case !c.lengthens(k, it, len(it.str)+len(c.args[2])):

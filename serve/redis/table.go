@@ -2,7 +2,6 @@ package redis
 
 import (
 	"bytes"
-	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -53,23 +52,20 @@ func (k keySpec) of(args [][]byte) iter.Seq[int] {
 // A command is an entry of the command table: what the server does, and what
 // the document says.
 type command struct {
-	name   string         // lower case
-	arity  int            // number of arguments, the name included; −n: at least n
-	subs   map[string]int // the arity with each subcommand, both names included; nil: it has none that Redis knows before it runs the command
-	help   []string       // the lines of HELP, which is then a subcommand
+	name   string // lower case
+	arity  int    // number of arguments, the name included; −n: at least n
 	flags  flags
 	keys   keySpec
-	dest   int  // the index of the only key that a writing command writes; 0: all keys; −1: see its code
-	each   cost // of one argument; zero: perArg
+	dest   int // the index of the only key that a writing command writes; 0: all keys; −1: see its code
 	since  string
 	family string
 	about  string // what it does, for the document
 	differ string // how it differs from Redis, for the document
-	run    run
+	run    func(call, *keyspace)
 }
 
 // writesTo reports whether the key at index i is one that the command writes.
-func (cmd *command) writesTo(_ [][]byte, i int) bool {
+func (cmd *command) writesTo(i int) bool {
 	return cmd.flags&flagWrite != 0 && (cmd.dest == 0 || cmd.dest == i)
 }
 
@@ -83,7 +79,6 @@ func init() {
 	} {
 		for i := range family {
 			table[family[i].name] = &family[i]
-			family[i].each = cmp.Or(family[i].each, perArg)
 		}
 	}
 }
@@ -104,25 +99,6 @@ func lookup(name []byte) *command {
 		room[i] = c
 	}
 	return table[string(room[:len(name)])]
-}
-
-// subcommandError returns the error for arguments with a subcommand that does not exist or has
-// a wrong number of arguments, or "". Redis sends it before the command runs or is queued.
-func (cmd *command) subcommandError(args [][]byte) string {
-	if cmd.subs == nil || len(args) < 2 {
-		return ""
-	}
-	sub := strings.ToLower(string(args[1][:min(len(args[1]), nameMost)]))
-	switch arity, ok := cmd.subs[sub]; {
-	case sub == "help" && len(args) != 2:
-		return arityError(cmd.name + "|help")
-	case sub == "help":
-	case !ok:
-		return "ERR unknown subcommand '" + string(args[1][:min(len(args[1]), 128)]) + "'. Try " + strings.ToUpper(cmd.name) + " HELP."
-	case arity > 0 && len(args) != arity || len(args) < -arity:
-		return arityError(cmd.name + "|" + sub)
-	}
-	return ""
 }
 
 func arityError(name string) string {

@@ -5,11 +5,11 @@ import "weir/serve/live"
 // Top lists are only in window keys.
 var topkCommands = []command{
 	{name: "topk.list", arity: -2, keys: firstKey, since: "topk 2.0.0", family: "topk", about: "the most frequent items of a window key; WITHCOUNT",
-		differ: "Only of window keys. A count is never above the true one.", run: onKeys(topkList)},
-	{name: "topk.count", arity: -3, keys: firstKey, each: 400 * nanosecond, since: "topk 2.0.0", family: "topk", about: "at least how many events each item has; 0 of an item that is not among the most frequent",
-		differ: "Only of window keys.", run: onKeys(topkCount)},
-	{name: "topk.query", arity: -3, keys: firstKey, each: 400 * nanosecond, since: "topk 2.0.0", family: "topk", about: "whether each item is one of those that TOPK.LIST names",
-		differ: "Only of window keys.", run: onKeys(topkQuery)},
+		differ: "Only of window keys. A count is never above the true one.", run: topkList},
+	{name: "topk.count", arity: -3, keys: firstKey, since: "topk 2.0.0", family: "topk", about: "at least how many events each item has; 0 of an item that is not among the most frequent",
+		differ: "Only of window keys.", run: topkCount},
+	{name: "topk.query", arity: -3, keys: firstKey, since: "topk 2.0.0", family: "topk", about: "whether each item is one of those that TOPK.LIST names",
+		differ: "Only of window keys.", run: topkQuery},
 }
 
 // topForm lets the TOPK commands read a *live.Top.
@@ -47,16 +47,6 @@ func topkList(c call, k *keyspace) {
 	n := len(top.Keys)
 	if counted {
 		n *= 2
-	}
-	if !c.afford(n, perElement) {
-		return
-	}
-	size := 0
-	for _, e := range top.Keys {
-		size += len(e.Key)
-	}
-	if !c.affordReply(n, size) {
-		return
 	}
 	c.w.Array(n)
 	for _, e := range top.Keys {

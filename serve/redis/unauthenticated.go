@@ -31,22 +31,21 @@ var (
 // Before AUTH only small requests are accepted, as in Redis.
 var unauthenticatedLimits = resp.Limits{Args: 10, Bulk: 16 << 10, Request: 64 << 10}
 
-// awaitAuth records that a client has to give the password. It returns the client that it
-// displaces, if there is one; the caller evicts that. The lock is held.
-func (s *Server) awaitAuth(c *client) (displaced *client) {
+// awaitAuth records that a client has to give the password. The lock is held.
+func (s *Server) awaitAuth(c *client) {
 	c.authed = false
 	c.authBy = time.Now().Add(s.config.Greet)
 	c.r.SetLimits(unauthenticatedLimits)
 	if len(s.unauthenticated) >= min(unauthenticatedMost, max(s.config.Clients/2, 1)) {
-		displaced = s.oldestUnauthenticated()
+		s.displace()
 	}
 	s.unauthenticated[c] = struct{}{}
-	return displaced
 }
 
-// oldestUnauthenticated removes and returns the unauthenticated client that connected
-// first, if there is one.
-func (s *Server) oldestUnauthenticated() (oldest *client) {
+// displace cuts off the unauthenticated client that connected first, if there is one. The
+// lock is held.
+func (s *Server) displace() {
+	var oldest *client
 	for c := range s.unauthenticated {
 		if oldest == nil || c.id < oldest.id {
 			oldest = c
@@ -54,10 +53,9 @@ func (s *Server) oldestUnauthenticated() (oldest *client) {
 	}
 	if oldest != nil {
 		delete(s.unauthenticated, oldest)
-		oldest.displaced = true
-		s.leaving++
+		delete(s.clients, oldest)
+		oldest.cutOff(errUnauthenticated)
 	}
-	return oldest
 }
 
 // origin returns the address that a client's guesses count for. An IPv6 network of 64 bits
@@ -75,10 +73,19 @@ func (c *client) origin() netip.Addr {
 	return addr
 }
 
-// mustWait reports whether a client's password has to wait: once for each. The lock is held.
-func (c *client) mustWait() bool {
-	c.waited = !c.waited && time.Now().Before(c.server.guessers[c.origin()])
-	return c.waited
+// awaitGuess waits, before a password is looked at, if there was a wrong one from its
+// address.
+func (c *client) awaitGuess() {
+	s := c.server
+	s.mu.Lock()
+	wait := time.Now().Before(s.guessers[c.origin()])
+	s.mu.Unlock()
+	if wait {
+		select {
+		case <-c.ctx.Done():
+		case <-time.After(s.config.pause):
+		}
+	}
 }
 
 // guessed handles a wrong password: it makes the next ones from the address wait, or ends

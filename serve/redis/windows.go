@@ -1,7 +1,9 @@
 package redis
 
 import (
+	"cmp"
 	"context"
+	"encoding"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -19,9 +21,6 @@ type Windows interface {
 	// Lookup returns the answer to a key. The error is for the client: it is sent as
 	// it is, after "ERR ".
 	Lookup(ctx context.Context, k key.Key) (live.Answer, error)
-	// Recent returns what Lookup would return, if that takes no time; otherwise known
-	// is false.
-	Recent(k key.Key) (a live.Answer, known bool)
 	// Keys iterates over the keys of single windows that have a value, in any
 	// order, for KEYS and SCAN. An error ends it.
 	Keys(ctx context.Context) iter.Seq2[key.Key, error]
@@ -41,7 +40,6 @@ var windowForms = []func(it *item, value any) bool{sketchForm, setForm, activity
 type windowValue struct {
 	value any                     // live.Answer.Value
 	text  func(dst []byte) []byte // appends it as a string; nil: it is in item.str, or no string
-	cost  cost                    // of making the text, if that does not depend on its length
 }
 
 // answerOf returns the answer of a window key if it is a T, and else the zero T.
@@ -60,8 +58,7 @@ func windowItem(key string, a live.Answer) *item {
 	if !a.Found() {
 		return nil
 	}
-	it := &item{window: &windowValue{value: a.Value}}
-	it.name([]byte(key))
+	it := &item{key: key, window: &windowValue{value: a.Value}}
 	if !slices.ContainsFunc(windowForms, func(form func(*item, any) bool) bool { return form(it, a.Value) }) {
 		panic(fmt.Sprintf("redis: no command reads a %T", a.Value))
 	}
@@ -76,36 +73,82 @@ type fault string
 
 const noFault fault = ""
 
-// resolve looks up the window keys of a command before it runs. If one is not at hand
-// and mayWait is false, ready is false.
-func (c *client) resolve(ctx context.Context, cmd *command, args [][]byte, mayWait bool) (f fault, ready bool) {
-	if cmd.flags&flagWrite == 0 && cmd.keys.first == 0 {
-		return noFault, true
+// asksWindows reports whether a command would read window keys if it ran now.
+func (c *client) asksWindows(args [][]byte) bool {
+	for _, q := range c.reads(args) {
+		if q.cmd.asksWindows(q.args) {
+			return true
+		}
+	}
+	return false
+}
+
+// reads returns the commands that would run for this one: itself, none if it is queued,
+// those of the transaction for EXEC.
+func (c *client) reads(args [][]byte) []queued {
+	cmd := lookup(args[0])
+	switch {
+	case cmd == nil || c.server.windows == nil:
+		return nil
+	case !c.transaction.open:
+		return []queued{{cmd, args}}
+	case cmd.name == "exec":
+		return c.transaction.queue
+	}
+	return nil
+}
+
+func (cmd *command) asksWindows(args [][]byte) bool {
+	if cmd.flags&flagList != 0 {
+		return true
 	}
 	for i := range cmd.keys.of(args) {
-		if !key.Is(args[i]) || cmd.writesTo(args, i) {
-			continue
+		if key.Is(args[i]) && !cmd.writesTo(i) {
+			return true
 		}
-		if _, done := c.keys.windows[string(args[i])]; done {
-			continue
-		}
-		k, err := key.Parse(string(args[i]))
-		if err != nil {
-			return fault("ERR " + err.Error()), true
-		}
-		a, known := c.server.windows.Recent(k)
-		if !known && !mayWait {
-			return noFault, false
-		}
-		if !known {
-			a, err = c.server.windows.Lookup(ctx, k)
-			if err != nil {
-				return c.unanswered(ctx, string(args[i]), err), true
-			}
-		}
-		c.keys.windows[string(args[i])] = windowItem(string(args[i]), a)
 	}
-	return noFault, true
+	return false
+}
+
+// resolve looks up the window keys of a command before it runs, or of a transaction. If
+// one fails the transaction does not run, because it must not run in part.
+func (c *client) resolve(args [][]byte) fault {
+	ctx, cancel := context.WithTimeoutCause(c.ctx, c.server.config.Ask, errAsk)
+	defer cancel()
+	c.keys.windows = map[string]*item{}
+	for _, q := range c.reads(args) {
+		if f := c.resolveOne(ctx, q.cmd, q.args); f != noFault {
+			if c.transaction.open {
+				f = "EXECABORT Transaction discarded because of: " + f
+			}
+			return f
+		}
+	}
+	return noFault
+}
+
+func (c *client) resolveOne(ctx context.Context, cmd *command, args [][]byte) fault {
+	if cmd.flags&flagList != 0 {
+		if f := c.list(ctx); f != noFault {
+			return f
+		}
+	}
+	for i := range cmd.keys.of(args) {
+		name := string(args[i])
+		if _, done := c.keys.windows[name]; done || !key.Is(args[i]) || cmd.writesTo(i) {
+			continue
+		}
+		k, err := key.Parse(name)
+		if err != nil {
+			return fault("ERR " + err.Error())
+		}
+		a, err := c.server.windows.Lookup(ctx, k)
+		if err != nil {
+			return c.unanswered(ctx, name, err)
+		}
+		c.keys.windows[name] = windowItem(name, a)
+	}
+	return noFault
 }
 
 // unanswered is the reply to a question that failed.
@@ -131,13 +174,7 @@ func (c *client) list(ctx context.Context) fault {
 	// In the order of a hash, a scan continues at its cursor although windows appear and
 	// disappear meanwhile.
 	slices.SortFunc(c.keys.listed, func(a, b listedKey) int {
-		if a.cursor != b.cursor {
-			if a.cursor < b.cursor {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.key, b.key)
+		return cmp.Or(cmp.Compare(a.cursor, b.cursor), strings.Compare(a.key, b.key))
 	})
 	return noFault
 }
@@ -150,9 +187,8 @@ type listedKey struct {
 	key    string
 }
 
-// scanWindows visits about n window keys from a cursor on. It ends before a key for which
-// visit returns false; the next scan visits again those in front of it that have its cursor.
-func (k *keyspace) scanWindows(cursor uint64, n int, visit func(string) (more bool)) (next uint64) {
+// scanWindows visits about n window keys from a cursor on.
+func (k *keyspace) scanWindows(cursor uint64, n int, visit func(string)) (next uint64) {
 	i, _ := slices.BinarySearchFunc(k.listed, cursor, func(l listedKey, cursor uint64) int {
 		if l.cursor < cursor {
 			return -1
@@ -164,10 +200,21 @@ func (k *keyspace) scanWindows(cursor uint64, n int, visit func(string) (more bo
 		if n <= 0 && k.listed[i].cursor != k.listed[i-1].cursor {
 			return k.listed[i].cursor
 		}
-		if !visit(k.listed[i].key) {
-			return k.listed[i].cursor
-		}
+		visit(k.listed[i].key)
 		n--
 	}
 	return 0
+}
+
+// numberForm has GET, and whatever else reads strings, read a number as its text.
+func numberForm(it *item, value any) bool {
+	n, ok := value.(encoding.TextAppender)
+	if ok {
+		text, err := n.AppendText([]byte{})
+		if err != nil {
+			panic("redis: a number without a text: " + err.Error())
+		}
+		it.str = text
+	}
+	return ok
 }

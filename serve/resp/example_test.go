@@ -8,10 +8,10 @@ import (
 )
 
 func Example() {
-	r, room := resp.NewReader(resp.Limits{}), resp.NewRoom(1024, 0)
-	_ = r.Fill(room, strings.NewReader("PING\r\n*2\r\n$4\r\nECHO\r\n$5\r\nhello\r\n"))
+	r := resp.NewReader(resp.Limits{})
+	_ = r.Fill(strings.NewReader("PING\r\n*2\r\n$4\r\nECHO\r\n$5\r\nhello\r\n"))
 	var w resp.Writer
-	commands, _ := r.Batch(room, 64)
+	commands, _ := r.Batch(64)
 	for _, args := range commands {
 		w.Bulk(args[len(args)-1])
 	}

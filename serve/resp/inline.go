@@ -2,14 +2,14 @@ package resp
 
 import "bytes"
 
-// inline reads a command that is a line. It unquotes a line with quotes in a copy, so
-// that the input does not change and Unread can take it back.
+// inline reads a command that is a line. It unquotes a line with quotes in a copy, because
+// a line that is refused stays in the input.
 func (r *Reader) inline() bool {
 	n, ok := r.line("too big inline request")
 	if !ok {
 		return false
 	}
-	line := r.in[r.start:][:n]
+	line := r.buf[r.start:][:n]
 	if n > 0 && line[n-1] == '\r' {
 		line = line[:n-1]
 	}

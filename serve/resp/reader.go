@@ -28,82 +28,32 @@ type ProtocolError string
 
 func (e ProtocolError) Error() string { return "Protocol error: " + string(e) }
 
-// A Room is the memory for input and for the commands that Batch returns.
-// Readers whose turns do not overlap share one, so that an idle connection
-// needs none.
-type Room struct {
-	buf      []byte
-	spare    [][]byte // buffers of long commands that are done
-	keeps    int      // how many bytes spare may have
-	args     [][]byte // of all commands handed out
-	commands [][][]byte
-	begins   []int // where in the input each of them begins
-}
-
-// NewRoom returns a Room that reads up to size bytes at a time. It keeps up to spare
-// bytes of the buffers of long commands for the next ones: to zero and to collect
-// new ones takes longer than most commands.
-func NewRoom(size, spare int) *Room { return &Room{buf: make([]byte, size), keeps: spare} }
-
-// moved returns a buffer with room for size bytes that begins with b, and takes the
-// memory of b.
-func (room *Room) moved(b []byte, size int) []byte {
-	for i, s := range room.spare {
-		if cap(s) >= size && cap(s) < 2*size {
-			room.spare = slices.Delete(room.spare, i, i+1)
-			s = append(s[:0], b...)
-			room.take(b)
-			return s
-		}
-	}
-	grown := make([]byte, size)
-	copy(grown, b)
-	room.take(b)
-	return grown[:len(b)]
-}
-
-// take keeps a buffer of a long command in place of the oldest ones.
-func (room *Room) take(b []byte) {
-	if cap(b) < max(len(room.buf), 1) || cap(b) > room.keeps {
-		return
-	}
-	sum := cap(b)
-	for _, s := range room.spare {
-		sum += cap(s)
-	}
-	n := 0
-	for ; sum > room.keeps; n++ {
-		sum -= cap(room.spare[n])
-	}
-	room.spare = append(slices.Delete(room.spare, 0, n), b)
-}
-
 // A Reader parses the commands of one connection. Use NewReader.
 type Reader struct {
 	limits Limits
 	err    error // what Batch returns from now on
 
-	// in[start:] is the input that was not returned yet: in the Room during a
-	// turn, in held between two turns. The offsets below count from start, so that
-	// input can be moved.
-	in    []byte
+	// buf[start:] is the input that was not returned yet. The offsets below count from
+	// start, so that input can be moved.
+	buf   []byte
 	start int
-	held  []byte
 	at    int    // parsed up to here
 	left  int    // arguments that the command in progress still lacks
 	bulk  int    // length of the next argument, or -1
 	spans []span // arguments found
 
 	unquoted []byte // the text that the spans refer to, for an inline command with quotes
+
+	args     [][]byte // of all commands that the last Batch returned
+	commands [][][]byte
 }
 
 type span struct{ from, to int }
 
 const (
-	heldIdle  = 512     // how much memory an empty Reader keeps
-	spansIdle = 64      // how many spans it keeps
-	argsIdle  = 4 << 10 // how many arguments of a batch a Room keeps
-	batchArgs = 1 << 10 // a batch ends with the command that makes it so many arguments
+	bufferLeast = 1 << 10  // the first buffer; it is what an idle connection keeps
+	bufferMost  = 16 << 10 // up to here the buffer grows if the input fills it, beyond for a long command only
+	argsIdle    = 256      // how many arguments and spans a Reader keeps room for
 )
 
 // NewReader returns a Reader for a new connection.
@@ -127,110 +77,83 @@ func (r *Reader) SetLimits(l Limits) {
 	r.limits = l
 }
 
-// Held returns how many bytes the Reader keeps between two turns.
-func (r *Reader) Held() int { return cap(r.held) + 16*cap(r.spans) }
+// Held returns how many bytes the Reader keeps beyond the little that every connection
+// needs.
+func (r *Reader) Held() (n int) {
+	if cap(r.buf) > bufferLeast {
+		n = cap(r.buf)
+	}
+	if cap(r.args)+cap(r.spans) > 2*argsIdle {
+		n += 24*cap(r.args) + 16*cap(r.spans)
+	}
+	return n
+}
 
 // Partial reports whether the input ends with an incomplete command.
-func (r *Reader) Partial() bool { return len(r.in) > r.start }
+func (r *Reader) Partial() bool { return len(r.buf) > r.start }
 
-// Fill reads once from src, into the room or after the input that the Reader
-// holds, and begins a turn in the room. The error is that of src; src may have
-// returned input with it.
-func (r *Reader) Fill(room *Room, src io.Reader) error {
-	// An incomplete command is copied into the room, unless it is long: then its
-	// buffer grows.
-	into, from := room.buf, len(r.held)
-	if from <= len(into)/2 {
-		copy(into, r.held)
-		r.held = r.held[:0]
-	} else {
-		if from == cap(r.held) {
-			// The buffer grows to the size of the arriving argument at most, if that is
-			// known; it grows to that at once if a fifth has arrived, because a large
-			// step takes longer than most commands.
-			size := 2 * from
-			if need := r.at + r.bulk + 2; r.bulk >= 0 && need > from && need <= 5*from {
-				size = need
-			}
-			r.held = room.moved(r.held, size)
+// Fill reads once from src, after the input that Batch has not returned. The error is
+// that of src; src may have returned input with it. Commands that Batch has returned are
+// no longer valid.
+func (r *Reader) Fill(src io.Reader) error {
+	rest, size := r.buf[r.start:], cap(r.buf)
+	switch {
+	case len(rest) == 0 && size > bufferMost: // the long command is done
+		size = bufferLeast
+	case len(rest) == size && size >= bufferMost:
+		// The buffer grows to the size of the arriving argument at most, if that is
+		// known; it grows to that at once if a fifth has arrived.
+		need := r.at + r.bulk + 2
+		if size *= 2; r.bulk >= 0 && need > len(rest) && need <= 5*len(rest) {
+			size = need
 		}
-		into = r.held[:cap(r.held)]
+	case len(r.buf) == size && size < bufferMost: // more has arrived than fits
+		size = max(2*size, bufferLeast)
 	}
-	n, err := src.Read(into[from:])
-	if n < 0 || n > len(into)-from {
+	if size != cap(r.buf) {
+		r.buf = append(make([]byte, 0, size), rest...)
+	} else {
+		r.buf = r.buf[:copy(r.buf, rest)]
+	}
+	r.start = 0
+	room := r.buf[len(r.buf):cap(r.buf)]
+	n, err := src.Read(room)
+	if n < 0 || n > len(room) {
 		n, err = 0, io.ErrNoProgress
 	}
-	r.in = into[:from+n]
+	r.buf = r.buf[:len(r.buf)+n]
 	return err
 }
 
-// Batch returns commands that have arrived, at most most of them, in their
-// order. Every command has at least one argument, its name. They are valid
-// until the room is used again. The error is a [ProtocolError], without
+// Batch returns commands that have arrived, at most most of them, in their order. If it
+// returns none, more input is needed. Every command has at least one argument, its name.
+// They are valid until the next Batch or Fill. The error is a [ProtocolError], without
 // commands; each later call returns it again.
-//
-// A batch ends early after commands with many arguments: a caller that runs only
-// the first of them and takes back the others would parse them again each time.
-//
-// If it returns no commands, more input is needed and the turn is over: the
-// Reader has copied the beginning of the next command to its own memory.
-func (r *Reader) Batch(room *Room, most int) ([][][]byte, error) {
-	if cap(room.args) > argsIdle {
-		room.args = nil // a command had very many arguments
+func (r *Reader) Batch(most int) ([][][]byte, error) {
+	if cap(r.args) > argsIdle { // of a command with many arguments
+		r.args = nil
 	}
-	clear(room.commands)
-	room.args, room.commands, room.begins = room.args[:0], room.commands[:0], room.begins[:0]
-	for len(room.commands) < most && len(room.args) < batchArgs && r.err == nil && r.parse(room) {
+	clear(r.commands)
+	r.args, r.commands = r.args[:0], r.commands[:0]
+	for len(r.commands) < most && r.err == nil && r.parse() {
 	}
-	if len(room.commands) > 0 {
-		return room.commands, nil
+	if len(r.commands) > 0 {
+		return r.commands, nil
 	}
-	r.keep(room)
+	if len(r.spans) == 0 && cap(r.spans) > argsIdle {
+		r.spans = nil
+	}
 	return nil, r.err
 }
 
-// Unread takes back the last n commands of the last batch, and ends the turn.
-func (r *Reader) Unread(room *Room, n int) {
-	if n > 0 {
-		r.start = room.begins[len(room.begins)-n]
-		r.at, r.left, r.bulk, r.spans = 0, 0, -1, r.spans[:0]
-		r.unquoted, r.err = nil, nil // Batch finds a protocol error after them again
-	}
-	r.keep(room)
-}
-
-// Close gives the memory of the Reader, which is not used any more, to the room.
-func (r *Reader) Close(room *Room) {
-	room.take(r.held)
-	r.held, r.in, r.start = nil, nil, 0
-}
-
-// keep ends a turn: it copies the rest of the input to the Reader's own memory.
-func (r *Reader) keep(room *Room) {
-	rest := r.in[r.start:]
-	if len(rest) == 0 && cap(r.held) > heldIdle {
-		room.take(r.held)
-		r.held = nil
-	}
-	if len(r.spans) == 0 && cap(r.spans) > spansIdle {
-		r.spans = nil
-	}
-	if held := r.held[:cap(r.held)]; len(rest) > 0 && len(held) > 0 && &rest[0] == &held[0] {
-		r.held = held[:len(rest)] // a long command that arrives in parts stays where it is
-	} else {
-		r.held = append(r.held[:0], rest...) // they may overlap
-	}
-	r.in, r.start = r.held, 0
-}
-
 // parse takes one command from the input and reports whether there was one.
-func (r *Reader) parse(room *Room) bool {
+func (r *Reader) parse() bool {
 	for r.left == 0 {
 		if !r.open() {
 			return false
 		}
 		if len(r.spans) > 0 { // an inline command is complete
-			r.take(room)
+			r.take()
 			return true
 		}
 	}
@@ -238,38 +161,34 @@ func (r *Reader) parse(room *Room) bool {
 		if r.bulk < 0 && !r.length() {
 			return false
 		}
-		b := r.in[r.start+r.at:]
+		b := r.buf[r.start+r.at:]
 		if len(b) < r.bulk+2 {
 			return r.wait()
 		}
 		if b[r.bulk] != '\r' || b[r.bulk+1] != '\n' {
 			return r.fail("expected CRLF after bulk")
 		}
-		if len(r.spans) == cap(r.spans) { // to twice as many; append would make a quarter more, and leave much garbage
-			r.spans = slices.Grow(r.spans, min(r.left, max(len(r.spans), spansIdle)))
-		}
 		r.spans = append(r.spans, span{r.at, r.at + r.bulk})
 		r.at += r.bulk + 2
 		r.bulk = -1
 		r.left--
 	}
-	r.take(room)
+	r.take()
 	return true
 }
 
 // take appends the command of r.spans and moves past it.
-func (r *Reader) take(room *Room) {
-	first := len(room.args)
-	in := r.in[r.start:]
+func (r *Reader) take() {
+	first := len(r.args)
+	in := r.buf[r.start:]
 	if r.unquoted != nil {
 		in, r.unquoted = r.unquoted, nil
 	}
-	room.args = slices.Grow(room.args, len(r.spans))
+	r.args = slices.Grow(r.args, len(r.spans))
 	for _, s := range r.spans {
-		room.args = append(room.args, in[s.from:s.to:s.to])
+		r.args = append(r.args, in[s.from:s.to:s.to])
 	}
-	room.commands = append(room.commands, room.args[first:len(room.args):len(room.args)])
-	room.begins = append(room.begins, r.start)
+	r.commands = append(r.commands, r.args[first:len(r.args):len(r.args)])
 	r.spans = r.spans[:0]
 	r.start += r.at
 	r.at = 0
@@ -284,7 +203,7 @@ func (r *Reader) fail(text string) bool {
 // wait returns false, as more input is needed. It fails if the command is too
 // long already.
 func (r *Reader) wait() bool {
-	if len(r.in)-r.start >= r.limits.Request {
+	if len(r.buf)-r.start >= r.limits.Request {
 		return r.fail(tooBig)
 	}
 	return false
@@ -296,7 +215,7 @@ const tooBig = "too big request"
 // without it. Lines have a bound. Whether a command is too big must not depend
 // on how its bytes arrive, so the bound also holds for a line that is complete.
 func (r *Reader) line(tooLong string) (n int, ok bool) {
-	b := r.in[r.start+r.at:]
+	b := r.buf[r.start+r.at:]
 	n = bytes.IndexByte(b[:min(len(b), inlineMax)], '\n')
 	if n < 0 {
 		if len(b) >= inlineMax && r.at+inlineMax <= r.limits.Request {
@@ -313,7 +232,7 @@ func (r *Reader) line(tooLong string) (n int, ok bool) {
 // open reads the head of a command: the number of its arguments, or all of them
 // if it is inline. It skips counts of zero or less, and empty lines.
 func (r *Reader) open() bool {
-	b := r.in[r.start:]
+	b := r.buf[r.start:]
 	if len(b) == 0 {
 		return false
 	}
@@ -347,7 +266,7 @@ func (r *Reader) open() bool {
 
 // length reads the length of the argument that comes next.
 func (r *Reader) length() bool {
-	b := r.in[r.start+r.at:]
+	b := r.buf[r.start+r.at:]
 	var size int64
 	n := 0
 	if len(b) > 0 && b[0] == '$' {

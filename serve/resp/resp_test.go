@@ -6,20 +6,18 @@ import (
 	"io"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
 )
 
-// collect reads everything and returns copies. After every other batch it calls
-// Unread for all but the first command, and reads these again.
+// collect reads everything and returns copies.
 func collect(src io.Reader, l Limits, most int) (list [][]string, err error) {
-	r, room := NewReader(l), NewRoom(64, 1<<20)
+	r := NewReader(l)
 	for {
-		ended := r.Fill(room, src)
-		for turn := 0; ; turn++ {
-			commands, err := r.Batch(room, most)
+		ended := r.Fill(src)
+		for {
+			commands, err := r.Batch(most)
 			if err != nil {
 				if len(commands) > 0 {
 					panic("commands with an error")
@@ -32,19 +30,12 @@ func collect(src io.Reader, l Limits, most int) (list [][]string, err error) {
 			if len(commands) == 0 {
 				break
 			}
-			taken := len(commands)
-			if turn%2 == 0 {
-				taken = 1
-			}
-			for _, args := range commands[:taken] {
+			for _, args := range commands {
 				var c []string
 				for _, a := range args {
 					c = append(c, string(a))
 				}
 				list = append(list, c)
-			}
-			if taken < len(commands) {
-				r.Unread(room, len(commands)-taken)
 			}
 		}
 		if ended != nil {
@@ -149,198 +140,57 @@ func (c repeat) Read(b []byte) (int, error) {
 
 // TestAnnouncedLength: a length alone takes no memory.
 func TestAnnouncedLength(t *testing.T) {
-	r, room := NewReader(Limits{}), NewRoom(1024, 0)
-	if err := r.Fill(room, strings.NewReader("*1000000\r\n$536870912\r\nabc")); err != nil {
+	r := NewReader(Limits{})
+	if err := r.Fill(strings.NewReader("*1000000\r\n$536870912\r\nabc")); err != nil {
 		t.Fatal(err)
 	}
-	if commands, err := r.Batch(room, 1); len(commands) > 0 || err != nil || cap(r.held) > 64 || !r.Partial() {
-		t.Fatalf("%q, %v, %d bytes held", commands, err, cap(r.held))
+	if commands, err := r.Batch(1); len(commands) > 0 || err != nil || r.Held() > 0 || !r.Partial() {
+		t.Fatalf("%q, %v, %d bytes held", commands, err, r.Held())
 	}
 }
 
-// TestMemory: a Reader holds the memory of an incomplete command, and none
-// otherwise.
+// TestMemory: the buffer has room for at most five times what has arrived of a command,
+// all that it has been moved from is half as long at most, and it is given back after the
+// command.
 func TestMemory(t *testing.T) {
-	var in bytes.Buffer
-	r, room := NewReader(Limits{}), NewRoom(4096, 0)
-	send := func(size, commands int) (most int) {
-		t.Helper()
-		for range commands {
-			fmt.Fprintf(&in, "*1\r\n$%d\r\n%s\r\n", size, strings.Repeat("x", size))
-		}
-		for in.Len() > 0 {
-			if err := r.Fill(room, &in); err != nil {
-				t.Fatal(err)
-			}
-			for {
-				list, err := r.Batch(room, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(list) == 0 {
-					break
-				}
-				commands -= len(list)
-			}
-			most = max(most, cap(r.held))
-		}
-		if commands != 0 || r.Partial() || cap(r.held) > heldIdle {
-			t.Fatalf("%d commands of %d bytes missing, %d bytes held", commands, size, cap(r.held))
-		}
-		return most
-	}
-	if n := send(10<<20, 1); n < 4<<20 || n > 20<<20 {
-		t.Errorf("%d bytes for a command of 10 MiB", n)
-	}
-	if n := send(100, 10_000); n > heldIdle {
-		t.Errorf("%d bytes held within a pipeline of short commands", n)
-	}
-	if n := send(3000, 100); n > 2*4096 {
-		t.Errorf("%d bytes held for commands of 3000", n)
-	}
-}
-
-// TestGrowth: the buffer of a command of known length never has room for more than five
-// times what has arrived, and all that it has been moved from is half as long at most.
-func TestGrowth(t *testing.T) {
 	const size = 8 << 20
-	r, room := NewReader(Limits{}), NewRoom(64<<10, 0)
+	r := NewReader(Limits{})
 	in := strings.NewReader(fmt.Sprintf("*1\r\n$%d\r\n%s\r\n", size, strings.Repeat("x", size)))
 	sum, last := 0, 0
 	for in.Len() > 0 {
-		if err := r.Fill(room, in); err != nil {
+		if err := r.Fill(in); err != nil {
 			t.Fatal(err)
 		}
-		if n := cap(r.held); n != last {
+		if n := cap(r.buf); n != last {
 			sum, last = sum+n, n
 		}
-		if list, err := r.Batch(room, 1); err != nil || (len(list) == 1) != (in.Len() == 0) {
-			t.Fatal(len(list), err)
+		if n := cap(r.buf); n > max(5*len(r.buf), bufferMost) {
+			t.Errorf("room for %d bytes when %d have arrived", n, len(r.buf))
 		}
-		if n := cap(r.held); n > 5*len(r.held)+heldIdle && in.Len() > 0 {
-			t.Errorf("room for %d bytes when %d have arrived", n, len(r.held))
+		if list, err := r.Batch(1); err != nil || (len(list) == 1) != (in.Len() == 0) {
+			t.Fatal(len(list), err)
 		}
 	}
 	if last < size || sum > last*8/5 {
 		t.Errorf("%d bytes in all for a command of %d", sum, last)
 	}
-}
-
-// TestLongBatches: a caller that runs one command of a batch and takes back the others
-// makes the Reader parse each of them once if they are long; short ones come many at a
-// time.
-func TestLongBatches(t *testing.T) {
-	const commands = 64
-	for _, x := range []struct{ args, batches, most int }{
-		{2 * batchArgs, commands, commands},
-		{3, commands, commands * commands},
-	} {
-		one := fmt.Sprintf("*%d\r\n%s", x.args, strings.Repeat("$1\r\nx\r\n", x.args))
-		r, room := NewReader(Limits{}), NewRoom(commands*len(one), 0)
-		if err := r.Fill(room, strings.NewReader(strings.Repeat(one, commands))); err != nil {
+	for range 2 {
+		if err := r.Fill(strings.NewReader("PING\r\n")); err != nil {
 			t.Fatal(err)
 		}
-		batches, parsed := 0, 0
-		for {
-			list, err := r.Batch(room, commands)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(list) == 0 {
-				break
-			}
-			batches++
-			parsed += len(list)
-			if x.args > batchArgs {
-				r.Unread(room, len(list)-1)
-			}
-		}
-		if x.args > batchArgs && (batches != commands || parsed != commands) || x.args < batchArgs && batches != 1 {
-			t.Errorf("%d commands of %d arguments: parsed %d in %d batches", commands, x.args, parsed, batches)
+		if list, err := r.Batch(1); len(list) != 1 || err != nil {
+			t.Fatal(list, err)
 		}
 	}
-}
-
-// TestSpare: a Room keeps the buffers of long commands for the next ones, as many bytes as
-// it may, also those of a Reader that ends within a command; two Readers never have the
-// same one.
-func TestSpare(t *testing.T) {
-	const size, keeps = 300 << 10, 1 << 20
-	room := NewRoom(4096, keeps)
-	sum := func() (n int) {
-		for _, s := range room.spare {
-			n += cap(s)
-		}
-		return n
+	if r.Held() != 0 {
+		t.Errorf("%d bytes are held after a short command", r.Held())
 	}
-	command := func(c byte) io.Reader {
-		return strings.NewReader(fmt.Sprintf("*1\r\n$%d\r\n%s\r\n", size, bytes.Repeat([]byte{c}, size)))
+	many := NewReader(Limits{})
+	if err := many.Fill(strings.NewReader("*1000\r\n" + strings.Repeat("$0\r\n\r\n", 140))); err != nil {
+		t.Fatal(err)
 	}
-	type sender struct {
-		*Reader
-		src  io.Reader
-		done bool
-	}
-	turn := func(s *sender, c byte) {
-		t.Helper()
-		if err := s.Fill(room, s.src); err != nil {
-			t.Fatal(err)
-		}
-		for {
-			list, err := s.Batch(room, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(list) == 0 {
-				break
-			}
-			if len(list[0][0]) != size || bytes.Count(list[0][0], []byte{c}) != size {
-				t.Fatalf("a command of %q has other bytes", c)
-			}
-			s.done = true
-		}
-		if sum() > keeps {
-			t.Fatalf("%d bytes kept", sum())
-		}
-	}
-	largest := func() (b []byte) {
-		for _, s := range room.spare {
-			if cap(s) > cap(b) {
-				b = s
-			}
-		}
-		return b[:1]
-	}
-	for range 5 { // two at a time
-		a, b := &sender{Reader: NewReader(Limits{}), src: command('a')}, &sender{Reader: NewReader(Limits{}), src: command('b')}
-		for !a.done || !b.done {
-			if !a.done {
-				turn(a, 'a')
-			}
-			if !b.done {
-				turn(b, 'b')
-			}
-		}
-	}
-	if n := sum(); n < size {
-		t.Errorf("%d bytes kept", n)
-	}
-	before := largest()
-	c := &sender{Reader: NewReader(Limits{}), src: command('c')}
-	for !c.done {
-		turn(c, 'c')
-	}
-	if &largest()[0] != &before[0] {
-		t.Error("the next command had another buffer")
-	}
-	d := &sender{Reader: NewReader(Limits{}), src: io.LimitReader(command('d'), size*2/3)}
-	for d.Held() < size/2 {
-		turn(d, 'd')
-	}
-	left := d.held
-	d.Close(room)
-	if !slices.ContainsFunc(room.spare, func(s []byte) bool { return &s[0] == &left[0] }) {
-		t.Error("the buffer of a Reader that ended within a command was not kept")
+	if _, err := many.Batch(1); err != nil || cap(many.buf) != bufferLeast {
+		t.Fatal(cap(many.buf), err)
 	}
 }
 
@@ -357,14 +207,14 @@ func (l *loop) Read(b []byte) (int, error) {
 
 func TestAllocations(t *testing.T) {
 	src := &loop{text: bytes.Repeat([]byte("*3\r\n$5\r\nPFADD\r\n$1\r\nk\r\n$7\r\nelement\r\n"), 50)}
-	r, room := NewReader(Limits{}), NewRoom(4096, 0)
+	r := NewReader(Limits{})
 	var w Writer
 	step := func() {
-		if err := r.Fill(room, src); err != nil {
+		if err := r.Fill(src); err != nil {
 			t.Fatal(err)
 		}
 		for {
-			commands, err := r.Batch(room, 64)
+			commands, err := r.Batch(64)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -424,8 +274,16 @@ func TestWriter(t *testing.T) {
 	if string(w.Bytes()) != three {
 		t.Error("Truncate left something")
 	}
-	if b := w.Take(); string(b) != three || w.Len() != 0 || w.Version() != 3 {
-		t.Errorf("Take: %q", b)
+	w.Reset()
+	w.Limit(10)
+	for range 3 {
+		w.BulkString("four")
+	}
+	if string(w.Bytes()) != "$4\r\nfour\r\n" || !w.Over() {
+		t.Errorf("with a limit: %q", w.Bytes())
+	}
+	if w.Reset(); w.Over() {
+		t.Error("Reset does not forget that the limit was exceeded")
 	}
 }
 
@@ -471,16 +329,16 @@ func (s *steps) Read(b []byte) (int, error) {
 
 func BenchmarkReader(b *testing.B) {
 	src := &loop{text: bytes.Repeat([]byte("*3\r\n$5\r\nPFADD\r\n$1\r\nk\r\n$7\r\nelement\r\n"), 50)}
-	r, room := NewReader(Limits{}), NewRoom(64<<10, 0)
+	r := NewReader(Limits{})
 	n := 0
 	for b.Loop() {
 		for n == 0 {
-			commands, err := r.Batch(room, 64)
+			commands, err := r.Batch(64)
 			if err != nil {
 				b.Fatal(err)
 			}
 			if n = len(commands); n == 0 {
-				if err := r.Fill(room, src); err != nil {
+				if err := r.Fill(src); err != nil {
 					b.Fatal(err)
 				}
 			}

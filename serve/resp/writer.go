@@ -2,7 +2,6 @@ package resp
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,8 +11,10 @@ import (
 // Array, Map and Set write a length; the caller must then write that many replies
 // (for a map twice as many).
 type Writer struct {
-	buf []byte
-	v3  bool
+	buf  []byte
+	v3   bool
+	most int
+	over bool
 }
 
 // SetVersion chooses RESP3 for 3 and RESP2 for anything else, from the next
@@ -34,28 +35,42 @@ func (w *Writer) Bytes() []byte { return w.buf }
 // Len returns the length of Bytes.
 func (w *Writer) Len() int { return len(w.buf) }
 
-// Grow makes room for about n bytes more.
-func (w *Writer) Grow(n int) { w.buf = slices.Grow(w.buf, n) }
-
 // Truncate drops what was written beyond the first n bytes.
 func (w *Writer) Truncate(n int) { w.buf = w.buf[:n] }
 
-// writerIdle is how much memory an empty Writer keeps.
-const writerIdle = 128 << 10
+// Limit bounds the length of Bytes. A reply that would exceed it is dropped, and so are all
+// after it until Reset: see Over. 0 is no limit.
+func (w *Writer) Limit(most int) { w.most = most }
+
+// Over reports whether replies were dropped because of the limit.
+func (w *Writer) Over() bool { return w.over }
+
+const (
+	writerIdle  = 16 << 10 // how much memory an empty Writer keeps
+	writerSmall = 1 << 10  // what Held does not count
+)
+
+// Held returns how many bytes the Writer keeps beyond the little that every connection
+// needs.
+func (w *Writer) Held() int {
+	if cap(w.buf) <= writerSmall {
+		return 0
+	}
+	return cap(w.buf)
+}
 
 // Reset drops everything, and frees the memory if it is more than writerIdle.
 func (w *Writer) Reset() {
 	if cap(w.buf) > writerIdle {
 		w.buf = nil
 	}
-	w.buf = w.buf[:0]
+	w.buf, w.over = w.buf[:0], false
 }
 
-// Take returns the bytes, which the caller then owns, and resets the Writer.
-func (w *Writer) Take() []byte {
-	b := w.buf
-	w.buf = nil
-	return b
+// fits reports whether n bytes more are within the limit.
+func (w *Writer) fits(n int) bool {
+	w.over = w.over || w.most > 0 && len(w.buf)+n > w.most
+	return !w.over
 }
 
 func (w *Writer) head(kind byte, n int64) {
@@ -98,6 +113,9 @@ func (w *Writer) Int(n int64) {
 
 // Bulk writes a string of any bytes.
 func (w *Writer) Bulk(b []byte) {
+	if !w.fits(len(b)) {
+		return
+	}
 	w.head('$', int64(len(b)))
 	w.buf = append(w.buf, b...)
 	w.buf = append(w.buf, '\r', '\n')
@@ -105,6 +123,9 @@ func (w *Writer) Bulk(b []byte) {
 
 // BulkString is Bulk for a string.
 func (w *Writer) BulkString(s string) {
+	if !w.fits(len(s)) {
+		return
+	}
 	w.head('$', int64(len(s)))
 	w.buf = append(w.buf, s...)
 	w.buf = append(w.buf, '\r', '\n')

@@ -35,8 +35,6 @@ for protocol in (2, 3):
     assert bf.card("seen") == 1
 
     with r.pipeline(transaction=True) as p:
-        p.watch("k")
-        p.multi()
         p.set("k", "w")
         p.get("k")
         assert p.execute() == [True, "w"]
