@@ -45,6 +45,7 @@ test: tools ## what every change must pass: each claim, and each seam once with 
 prove: tools ## what a release must pass as well: chaos, soak, shards, other brokers, the stack, 20,000 schedules; hours
 	@dashboards/promtool.sh >/dev/null
 	@internal/registrytest/registry.sh fetch
+	@internal/redistest/suite.sh >/dev/null
 	go test -tags prove -count=1 -p 3 -vet=off -timeout 4h $(SEAMS) ./...
 	@$(MAKE) --no-print-directory sim sim-controls race brokers
 	@$(MAKE) --no-print-directory stack ARGS=-optional # its floors are for a machine of one's own

@@ -16,8 +16,7 @@ import (
 
 // asksKind has the files that may ask a measure for its kind.
 var asksKind = map[string]string{
-	"serve/redis/admin.go": "DEBUG PROTOCOL names the types of RESP, of which one is a set",
-	"cmd/weir/up.go":       "shows a PFCOUNT to try, where the job has a distinct count",
+	"cmd/weir/up.go": "shows a PFCOUNT to try, where the job has a distinct count",
 }
 
 // TestKinds: everything that only one kind of measure needs is in the kind's own files, so

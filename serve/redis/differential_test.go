@@ -540,6 +540,33 @@ func TestOddArgumentsSameAsRedis(t *testing.T) {
 	compareKeys(t, replies)
 }
 
+// TestNewInRedis72: what Redis 7.2 tests of these commands beyond the tests of 7.0, which
+// TestRedisSuite runs.
+func TestNewInRedis72(t *testing.T) {
+	both, _ := besideRedis(t)
+	for _, line := range []string{
+		"CONFIG SET hll-sparse-max-bytes 3000", "PFADD h a b c d e f g h i j k", "PFDEBUG ENCODING h",
+		"CONFIG SET hll-sparse-max-bytes 30", "PFADD h new", "PFDEBUG ENCODING h",
+		"PFMERGE d none", "EXISTS d", "PFCOUNT d", "PFMERGE d2 none none2", "EXISTS d2", "PFCOUNT d2", "PFMERGE d3", "EXISTS d3", "PFCOUNT d3",
+		"PFADD d4 a b c", "PFMERGE d4", "EXISTS d4", "PFCOUNT d4",
+		"GEOADD nyc -73.9733487 40.7648057 park -73.9903085 40.7362513 square -74.0131604 40.7126674 wtc -73.7858139 40.6428986 jfk",
+		"GEORADIUS_RO nyc -73.9798091 40.7598464 3 km ASC", "GEORADIUSBYMEMBER_RO nyc wtc 7 km",
+		"GEORADIUS nyc -73.9798091 40.7598464 10 km WITHCOORD WITHHASH COUNT 2", "GEORADIUS nyc -73.9798091 40.7598464 10 km WITHHASH WITHCOORD COUNT 2",
+		"GEORADIUS nyc -73.9798091 40.7598464 10 km WITHDIST WITHHASH WITHCOORD COUNT 2", "GEOHASH nyc", "GEOPOS nyc",
+	} {
+		both(strings.Fields(line)...)
+	}
+	for _, most := range []int{100, 500, 3000} {
+		both("CONFIG", "SET", "hll-sparse-max-bytes", strconv.Itoa(most))
+		both("DEL", "h")
+		for i := range most / 2 {
+			both("PFADD", "h", strconv.Itoa(i), strconv.Itoa(-i))
+			both("STRLEN", "h")
+			both("PFDEBUG", "ENCODING", "h")
+		}
+	}
+}
+
 // besideRedis starts a server and a redis-server. replies sends a command to both, and both compares
 // what they reply.
 func besideRedis(t *testing.T) (both func(command ...string), replies func(command []string) (ours, theirs any)) {

@@ -49,15 +49,19 @@ func valueOf[T any](it *item) *T {
 func (it *item) memory() int {
 	const entry = 128 + 48 // the item, and its places in the index and in the order
 	n := entry + cap(it.str) + len(it.key)
-	switch v := it.value.(type) {
-	case *zset:
-		n += v.bytes + v.Len()*96 // an entry of the order, one of the hash table
-	case *bloom.Scalable:
-		n += v.Bytes()
-	case *hashset:
-		n += v.memory()
-	case *list:
-		n += v.bytes
+	switch it.kind {
+	case kindZset:
+		n += it.zset().bytes + it.zset().Len()*96 // an entry of the order, one of the hash table
+	case kindBloom:
+		if it.bloom() != nil { // else it is of a window key
+			n += it.bloom().Bytes()
+		}
+	case kindSet:
+		if it.set() != nil {
+			n += it.set().memory()
+		}
+	case kindList:
+		n += valueOf[list](it).bytes
 	}
 	return n
 }
