@@ -37,9 +37,6 @@ type Quantiles struct{ counts histogram.Counts }
 // NewQuantiles returns the Quantiles of a histogram with at least one number.
 func NewQuantiles(h histogram.Counts) *Quantiles { return &Quantiles{h} }
 
-// Buckets returns how many buckets there are. An answer takes as many steps.
-func (q *Quantiles) Buckets() int { return len(q.counts) }
-
 // At returns the number with a share of the numbers below it, 0 to 1: 0.5 for the median.
 func (q *Quantiles) At(share float64) float64 {
 	v, _ := q.counts.Quantile(share)

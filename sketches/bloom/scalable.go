@@ -198,14 +198,6 @@ func (s *Scalable) AddMany(items [][]byte, added []bool) ([]bool, error) {
 	return added, nil
 }
 
-// HasMany appends to has what Has reports of each item. (BF.MEXISTS)
-func (s *Scalable) HasMany(items [][]byte, has []bool) []bool {
-	for _, item := range items {
-		has = append(has, s.Has(item))
-	}
-	return has
-}
-
 // Card returns the number of items accepted. (BF.CARD)
 func (s *Scalable) Card() uint64 { return s.size }
 
@@ -221,19 +213,6 @@ func (s *Scalable) Bytes() int {
 // Limit sets the most that all layers may take from now on; what they take
 // already stays.
 func (s *Scalable) Limit(maxBytes uint64) { s.maxBytes = maxBytes }
-
-// Layers returns how many layers there are.
-func (s *Scalable) Layers() int { return len(s.layers) }
-
-// Probes returns how many bits a search for an item reads at most: in all layers, and
-// in the layer with most.
-func (s *Scalable) Probes() (all, most int) {
-	for i := range s.layers {
-		n := int(s.layers[i].hashes)
-		all, most = all+n, max(most, n)
-	}
-	return all, most
-}
 
 // A ScalableInfo is the answer of BF.INFO.
 type ScalableInfo struct {

@@ -93,17 +93,8 @@ func (h *Hit) Position() (lon, lat float64) { return Decode(CellOf(h.Score)) }
 //
 // A search with a centre outside the limits has no hits.
 func (s *Set) Search(dst []Hit, q Query) []Hit {
-	dst, _, _ = s.SearchWithin(dst, q, math.MaxInt, math.MaxInt)
-	return dst
-}
-
-// SearchWithin is Search with bounds: it stops when it has compared more than
-// looksMost members with the shape, or found more than hitsMost hits. Then ok
-// is false and dst is unchanged. looked is how many members it has compared,
-// counted by the block.
-func (s *Set) SearchWithin(dst []Hit, q Query, looksMost, hitsMost int) (hits []Hit, looked int, ok bool) {
 	if _, ok := Encode(q.Lon, q.Lat); !ok {
-		return dst, 0, true
+		return dst
 	}
 	if q.Count > 0 && q.Order == Unsorted && !q.Any {
 		q.Order = Asc
@@ -116,13 +107,9 @@ func (s *Set) SearchWithin(dst []Hit, q Query, looksMost, hitsMost int) (hits []
 	f := newFilter(q)
 	var cells [9]cell
 	for _, c := range q.Shape.cover(q.Lon, q.Lat, cells[:0]) {
-		dst = s.scan(dst, &f, c, from, limit, &looked, looksMost, hitsMost)
+		dst = s.scan(dst, &f, c, from, limit)
 		if len(dst)-from >= limit {
 			break
-		}
-		if looked > looksMost || len(dst)-from > hitsMost {
-			clear(dst[from:])
-			return dst[:from], looked, false
 		}
 	}
 	if q.Order != Unsorted {
@@ -139,7 +126,7 @@ func (s *Set) SearchWithin(dst []Hit, q Query, looksMost, hitsMost int) (hits []
 			h.Dist = 0
 		}
 	}
-	return dst, looked, true
+	return dst
 }
 
 // unknown is the distance of a hit that is not computed yet.
@@ -154,14 +141,11 @@ func (h *Hit) from(o *origin) float64 {
 }
 
 // scan appends the members of one cell that pass the filter, until dst has
-// from+limit hits, or a bound of SearchWithin is exceeded.
-func (s *Set) scan(dst []Hit, f *filter, c cell, from, limit int, looked *int, looksMost, hitsMost int) []Hit {
+// from+limit hits.
+func (s *Set) scan(dst []Hit, f *filter, c cell, from, limit int) []Hit {
 	low, high := c.scores()
 	for p := s.seek(low, false); p.block < len(s.blocks); p = (place{p.block + 1, 0}) {
 		b := s.blocks[p.block][p.index:]
-		if *looked += len(b); *looked > looksMost || len(dst)-from > hitsMost {
-			return dst
-		}
 		for i := range b {
 			e := &b[i]
 			if e.score >= high {

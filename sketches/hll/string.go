@@ -3,7 +3,6 @@ package hll
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 )
 
 // A String is a HyperLogLog as Redis keeps it, in a plain string value
@@ -73,19 +72,11 @@ func (v String) stale() { v[headerBytes-1] |= 1 << 7 }
 // It tells whether the string was made or a register rose. On ErrCorrupt,
 // earlier elements have been recorded, as in Redis.
 func (v *String) Add(sparseMax int, elements ...[]byte) (changed bool, err error) {
-	_, _, changed, err = v.AddWithin(sparseMax, math.MaxInt, elements...)
-	return changed, err
-}
-
-// AddWithin is Add with a bound on its time. It stops after walksMost walks
-// through a sparse string; each walk finds and raises one register, and passes or
-// moves up to sparseMax bytes. taken is how many of the elements it has recorded.
-func (v *String) AddWithin(sparseMax, walksMost int, elements ...[]byte) (taken, walks int, changed bool, err error) {
 	if *v == nil {
 		*v = NewString()
 		changed = true
 	} else if err := v.Check(); err != nil {
-		return 0, 0, false, err
+		return false, err
 	}
 	// Most of many elements change nothing. Without the unpacked registers, each of
 	// them would cost a walk through the sparse string.
@@ -101,20 +92,13 @@ func (v *String) AddWithin(sparseMax, walksMost int, elements ...[]byte) (taken,
 			}
 		}
 		if sparse && known != nil && known[i] >= r {
-			taken++
 			continue
-		}
-		if sparse && walks >= walksMost {
-			break
 		}
 		rose, err := v.raise(i, r, sparseMax)
 		if err != nil {
-			return taken, walks, changed, err
+			return changed, err
 		}
-		if sparse {
-			walks++
-		}
-		if taken++; rose {
+		if rose {
 			changed = true
 			if known != nil {
 				known[i] = r
@@ -124,7 +108,7 @@ func (v *String) AddWithin(sparseMax, walksMost int, elements ...[]byte) (taken,
 	if changed {
 		v.stale()
 	}
-	return taken, walks, changed, nil
+	return changed, nil
 }
 
 // manyElements is the number of elements from which it pays to unpack a sparse
@@ -163,10 +147,6 @@ func (v String) Count() (n uint64, wrote bool, err error) {
 	binary.LittleEndian.PutUint64(v[8:], n)
 	return n, true, nil
 }
-
-// Counted reports whether v, which may be any string, holds its count, so that Count only
-// reads it.
-func (v String) Counted() bool { return v.Check() == nil && v[headerBytes-1]>>7 == 0 }
 
 // CountStrings is PFCOUNT of several keys: the count of their union. It neither
 // uses nor writes cached counts. Nil strings count as empty.
