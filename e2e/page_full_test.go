@@ -20,6 +20,7 @@ func TestPageFull(t *testing.T) {
 	base := s.weir("run").address()
 	leave := crowd(t, base)
 	b := browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
+	b.Excuse("503 (Service Unavailable)")
 	b.Visit(base + "/")
 	b.Until(`document.querySelector("#live").dataset.state === "error" && document.querySelector("#live-text").textContent === "refused"`)
 	b.Until(`[...document.querySelectorAll("#people, #hits, #health")].every((e) => e.dataset.state === "error" && e.querySelector(".message").textContent.includes("try again when one of them has left"))`)

@@ -36,6 +36,7 @@ var setKind = Kind{
 		hashes.Grow(1)
 		pool, i := row.Set(m)
 		hashes.Merge(0, pool, i)
+		hashes.Settle(0) // so that many may read it
 		return NewSet(hashes, row.Spec().HashKey)
 	},
 }
