@@ -164,20 +164,18 @@ func inferJob(ctx context.Context, cfg *config.Config, origins *config.Origins, 
 
 // nothingRead says why none of the records can be read; nil if one can.
 func nothingRead(f *infer.Facts, topic string, from infer.Schemas) error {
-	named := fmt.Sprintf("%d of %d records of topic %s name a schema of a registry, in front of the value or in a header: %s", f.Named, f.Records, topic, f.SchemaNames())
-	switch {
-	case f.Read > 0:
+	if f.Read > 0 {
 		return nil
-	case from.File != nil && f.Named > 0:
-		return &exit{exitFailed, fmt.Errorf("no record of topic %s fits the schema in %s; %s", topic, from.Name, named), "give the registry with --registry.url instead of --schema-file"}
-	case from.File != nil:
-		return &exit{exitFailed, fmt.Errorf("no record of topic %s fits the schema in %s", topic, from.Name), ""}
-	case f.Named > 0 && from.Registry != nil:
-		return &exit{exitFailed, fmt.Errorf("%s; none of them can be read with the schemas that the registry has", named), "is it the registry that the producers use? see docs/inputs.md"}
-	case f.Named > 0:
-		return &exit{exitFailed, errors.New(named), "give the registry with --registry.url http://registry:8081, or registry.url in the file of -c; or the files of schemas in registry.schemas"}
 	}
-	return &exit{exitFailed, fmt.Errorf("no record of topic %s is JSON, TSV or CSV, or names a schema", topic), "if all records have one schema of Avro or Protobuf, give its file with --schema-file"}
+	wrong, hint := "is JSON, TSV or CSV", "if all records have one schema of Avro or Protobuf, give its file with --schema-file"
+	if from.File != nil {
+		wrong, hint = "fits the schema in "+from.Name, "is it the schema of these records?"
+	}
+	if f.Named > 0 {
+		wrong += fmt.Sprintf("; %d of %d name a schema of a registry, in front of the value or in a header: %s", f.Named, f.Records, f.SchemaNames())
+		hint = "give the registry that the producers use with --registry.url http://registry:8081, without --schema-file; see docs/inputs.md"
+	}
+	return &exit{exitFailed, fmt.Errorf("no record of topic %s %s", topic, wrong), hint}
 }
 
 // writeOutcomes writes what the job does with the records that it is made of.

@@ -52,7 +52,7 @@ func TestRemedyBack(t *testing.T) {
 		"--reset-offsets": 1,
 		"partition 5 cannot be read again from 100: the log does not hold it any more":                          1,
 		"partition 3 cannot be read again under epoch 1: the topic was deleted and created again, or truncated": 1,
-		"Otherwise state rows are gone": 1,
+		"state rows are gone": 1,
 	} {
 		if got := strings.Count(out.String(), text); got != n {
 			t.Errorf("%q is there %d times, want %d:\n%s", text, got, n, &out)

@@ -130,8 +130,12 @@ func misspelt(name string) string {
 	return ""
 }
 
-// checkAll is check for a value given as one text: lists have commas.
+// checkAll is check for a value given as one text: lists have commas, and an empty text takes one of
+// the file away.
 func (k *key) checkAll(value string) (any, error) {
+	if k.kind == text && k.def == "" && value == "" {
+		return "", nil
+	}
 	if k.kind != texts {
 		return k.check(value)
 	}

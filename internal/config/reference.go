@@ -3,6 +3,7 @@ package config
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -45,41 +46,31 @@ func rows(b *strings.Builder, k *key, prefix string) {
 	if prefix == "" {
 		b.WriteString("| key | value | default | meaning |\n|---|---|---|---|\n")
 	}
-	chapter := k.path == "jobs"
 	for _, c := range k.keys {
 		name := prefix + c.name
 		switch {
-		case k.path == "" && (c.kind == section || c.kind == sections):
-			continue
-		case c.like != "" && c.kind == section:
-			fmt.Fprintf(b, "| `%s` | like an entry of [%s](#jobs%s) | | %s |\n", name, c.like, c.like, c.doc)
-			continue
-		case c.like != "":
-			fmt.Fprintf(b, "| `%s` | list like [%s](#jobs%s), at most %s | | %s |\n", name, c.like, c.like, c.max, c.doc)
-			continue
-		case c.kind == section && chapter:
-			fmt.Fprintf(b, "| `%s` | section, see [below](#jobs%s) | %s | %s |\n", name, c.name, c.sectionDefault(), c.doc)
-			continue
-		case c.kind == section:
+		case k.path == "" && c.keys != nil: // which has a chapter
+		case c.kind == section && c.like == "" && k.path != "jobs":
 			rows(b, c, name+".")
-			continue
-		case c.kind == sections && !strings.HasPrefix(c.path, "jobs"):
-			fmt.Fprintf(b, "| `%s` | a list, at most %s | | %s |\n", name, c.max, c.doc)
-			continue
-		case c.kind == sections:
-			fmt.Fprintf(b, "| `%s` | list, see [below](#jobs%s) | | %s |\n", name, c.name, c.doc)
-			continue
 		case c.secret != "":
 			fmt.Fprintf(b, "| %s | secret | | %s Only as `%s`. |\n", name, c.doc, c.env())
-			continue
+		default:
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, c.accepts(), c.shownDefault(), strings.ReplaceAll(c.meaning(), "__other__", "`__other__`"))
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, c.accepts(), c.shownDefault(), strings.ReplaceAll(c.meaning(), "__other__", "`__other__`"))
 	}
 }
 
 // accepts says which values a key takes.
 func (k *key) accepts() string {
 	switch {
+	case k.like != "" && k.kind == section:
+		return fmt.Sprintf("like an entry of [%s](#jobs%[1]s)", k.like)
+	case k.like != "":
+		return fmt.Sprintf("list like [%s](#jobs%[1]s), at most %s", k.like, k.max)
+	case k.kind == section:
+		return fmt.Sprintf("section, see [below](#jobs%s)", k.name)
+	case k.kind == sections && strings.HasPrefix(k.path, "jobs"):
+		return fmt.Sprintf("list, see [below](#jobs%s)", k.name)
 	case k.enum != nil:
 		words := "`" + strings.ReplaceAll(either(k.enum), ", ", "`, `") + "`"
 		words = strings.ReplaceAll(words, " or ", "` or `")
@@ -89,7 +80,7 @@ func (k *key) accepts() string {
 		return words
 	case k.kind == texts && k.format == "path":
 		return fmt.Sprintf("%s, or a list of at most %s", shapes[k.format], k.max)
-	case k.kind == texts:
+	case k.kind == texts, k.kind == sections:
 		return fmt.Sprintf("%s, at most %s", k.kind, k.max)
 	case k.min != "":
 		return fmt.Sprintf("%s, %s to %s", k.kind, k.min, k.max)
@@ -109,18 +100,9 @@ var shapes = map[string]string{
 	"database": "a ClickHouse name", "cluster": "a cluster's name", "listen": "host:port", "member": "number/members", "url": "a URL", "operand": "text, number, true or false", "flag": "true or false",
 }
 
-func (k *key) sectionDefault() string {
-	for _, c := range k.keys {
-		if c.required && !k.optional {
-			return "required"
-		}
-	}
-	return ""
-}
-
 func (k *key) shownDefault() string {
 	switch {
-	case k.required:
+	case k.required, k.kind == section && !k.optional && slices.ContainsFunc(k.keys, func(c *key) bool { return c.required }):
 		return "required"
 	case k.def == "":
 		return ""
@@ -129,9 +111,8 @@ func (k *key) shownDefault() string {
 }
 
 func (k *key) meaning() string {
-	doc := k.doc
 	if k.when.sibling == "" {
-		return doc
+		return k.doc
 	}
-	return fmt.Sprintf("With %s %s: %s", k.when.sibling, either(k.when.values), doc)
+	return fmt.Sprintf("With %s %s: %s", k.when.sibling, either(k.when.values), k.doc)
 }

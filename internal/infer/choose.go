@@ -164,12 +164,12 @@ func rank(words *regexp.Regexp, a, b *Field) int {
 
 func trueFirst(a, b bool) int {
 	switch {
-	case a == b:
-		return 0
-	case a:
+	case a && !b:
 		return -1
+	case b && !a:
+		return 1
 	}
-	return 1
+	return 0
 }
 
 // byDepth orders fields by the number of keys that their paths have.

@@ -34,13 +34,13 @@ type Facts struct {
 	Named   int          // others, which name schemas that are not known, or do not fit
 	Schemas []string     // the names of these
 	Trouble error        // why one of these is not known; nil: nothing was asked
+	Arrays  []string     // paths of arrays of objects
 	Fields  []*Field     // in the order in which they were met
 	More    bool         // there are more fields than Fields
 
 	first, last event.Time        // of the records
 	byPath      map[string]*Field // nil: no configuration can name the path
 	isPath      func(string) bool // as a configuration writes it
-	arrays      map[string]int    // records that have an array of objects at a path
 	decoder     *decoder
 }
 
@@ -72,63 +72,51 @@ var units = [...]event.Unit{event.Millis, event.RFC3339, event.ISO8601, event.Se
 // schemas that they name. isPath says whether a configuration can name a value at a path; values at others
 // are left out.
 func Read(ctx context.Context, records []event.Record, from Schemas, isPath func(string) bool) *Facts {
-	f := &Facts{Records: len(records), byPath: map[string]*Field{}, isPath: isPath, arrays: map[string]int{}, first: math.MaxInt64, decoder: newDecoder(from)}
-	d := f.decoder
+	f := &Facts{Records: len(records), byPath: map[string]*Field{}, isPath: isPath, first: math.MaxInt64, decoder: newDecoder(from)}
 	forms := make([]form, len(records))
 	count := map[form]int{}
+	var most form
 	for i := range records {
 		rec := &records[i]
 		f.first, f.last = min(f.first, rec.Time), max(f.last, rec.Time)
-		of, ok := d.formOf(ctx, rec)
-		if ok {
-			count[of]++
+		if of, ok := f.decoder.formOf(ctx, rec); ok {
 			forms[i] = of
-			continue
-		}
-		forms[i].format = unknown
-		if name := schemaOf(rec); name != "" {
-			if f.Named++; !slices.Contains(f.Schemas, name) {
+			if count[of]++; count[of] > count[most] {
+				most = of
+			}
+		} else if name := schemaOf(rec); name != "" {
+			f.Named++
+			if forms[i].format = unknown; !slices.Contains(f.Schemas, name) {
 				f.Schemas = append(f.Schemas, name)
 			}
+		} else {
+			forms[i].format = unknown
 		}
 	}
-	f.Trouble = d.trouble
-	whole := false
-	for _, format := range []event.Format{event.JSON, event.JSONSchema, event.Avro, event.Protobuf, event.TSV, event.CSV} {
-		for _, as := range []bool{false, true} {
-			if n := count[form{format, as}]; n > f.Read {
-				f.Format, whole, f.Read = format, as, n
-			}
-		}
+	f.Trouble, f.Format, f.Read = f.decoder.trouble, most.format, count[most]
+	f.Framed = f.Read > 0 && f.Format.HasSchema() && from.File == nil
+	if f.Read > 0 && most.whole {
+		f.Each = event.Whole
 	}
-	if f.Format == event.JSON && count[form{event.JSONSchema, whole}] > 0 { // which reads both
-		f.Format = event.JSONSchema
-	}
-	if f.Format == event.JSONSchema {
-		f.Read = count[form{event.JSON, whole}] + count[form{event.JSONSchema, whole}]
-	}
-	if f.Read == 0 {
-		return f
-	}
-	f.Framed = f.Format.HasSchema() && from.File == nil
 	var read []*event.Record
 	for i := range records {
-		if forms[i] == (form{f.Format, whole}) || forms[i] == (form{event.JSON, whole}) && f.Format == event.JSONSchema {
+		if f.Read > 0 && forms[i] == most {
 			read = append(read, &records[i])
 		}
 	}
-	if whole {
-		f.Each = event.Whole
-	}
 	f.look(ctx, read)
-	if whole {
+	if f.Each != "" || f.Format.HasSchema() {
 		return f
 	}
 	best := f
-	for _, path := range f.candidates() {
-		of := f.again(path)
-		if of.look(ctx, read); of.areEvents() && (best == f || of.Events > best.Events) {
-			best = of
+	for _, path := range f.Arrays {
+		if strings.ContainsAny(path, ".[:") || event.CheckEach(f.Format, path) != nil { // inside of something
+			continue
+		}
+		of := *f
+		of.Each, of.Events, of.Fields, of.More, of.byPath, of.Arrays = path, 0, nil, false, map[string]*Field{}, nil
+		if of.look(ctx, read); of.Events > best.Events && of.areEvents() {
+			best = &of
 		}
 	}
 	return best
@@ -136,17 +124,22 @@ func Read(ctx context.Context, records []event.Record, from Schemas, isPath func
 
 // look notes the values of records that have the form.
 func (f *Facts) look(ctx context.Context, records []*event.Record) {
-	var r *event.Reader
-	if f.Each != "" && !f.Format.HasSchema() {
-		r, _ = event.NewReader(event.Form{Format: f.Format, Each: f.Each}, nil) // a path that has been read
-	}
 	for _, rec := range records {
-		var s *schema
-		if f.Format.HasSchema() {
-			s = f.decoder.find(ctx, rec)
-		}
-		f.record(rec, s, r)
+		f.record(ctx, rec)
 	}
+}
+
+// areEvents reports whether the elements of an array look like events: nine of ten have a time
+// of their own, which is near that of the record. Lines of an order, for example, have none.
+func (f *Facts) areEvents() bool {
+	return slices.ContainsFunc(f.Fields, func(field *Field) bool {
+		return field.inEvent() && 10*slices.Max(field.times[:]) >= 9*f.Events
+	})
+}
+
+// inEvent reports whether a field is one of the event itself, and not of its record.
+func (f *Field) inEvent() bool {
+	return !event.InEnvelope(f.Path) && !strings.HasPrefix(f.Path, event.OfRecord)
 }
 
 // unknown is the format of a record that cannot be read.
@@ -160,35 +153,31 @@ type form struct {
 
 // document returns the form of a value that is a JSON object, or an array of them, perhaps behind
 // the name of its schema.
-func document(value []byte) (form, bool) {
-	if object(value) != nil {
-		return form{format: event.JSON}, true
-	}
-	if array(value) {
-		return form{event.JSON, true}, true
-	}
+func document(value []byte) (of form, ok bool) {
 	if n := prefix(value); n > 0 {
-		if object(value[n:]) != nil {
-			return form{format: event.JSONSchema}, true
-		}
-		return form{event.JSONSchema, true}, array(value[n:])
+		of.format, value = event.JSONSchema, value[n:]
 	}
-	return form{}, false
+	of.whole = bytes.HasPrefix(bytes.TrimLeft(value, " \t\r\n"), []byte("["))
+	return of, events(value) != nil
 }
 
-// array reports whether a text is an array of JSON objects.
-func array(text []byte) bool {
-	r, err := event.NewReader(event.Form{Each: event.Whole}, nil)
-	if err != nil {
-		return false
+// events returns the JSON objects that a text is, or that are in an array; nil if it is neither.
+func events(text []byte) (all []map[string]any) {
+	if o := object(text); o != nil {
+		return []map[string]any{o}
 	}
-	n, err := r.Open(&event.Record{Value: text})
-	for i := range n {
-		if r.ReadEvent(i, nil) != nil {
-			return false
+	var parts []json.RawMessage
+	if json.Unmarshal(text, &parts) != nil {
+		return nil
+	}
+	for _, part := range parts {
+		o := object(part)
+		if o == nil {
+			return nil
 		}
+		all = append(all, o)
 	}
-	return err == nil && n > 0
+	return all
 }
 
 // columns returns the form of a value that is a line of cells.
@@ -262,40 +251,41 @@ func cells(format event.Format, line []byte) []string {
 	return all
 }
 
-// record notes the values of one record, which has the form. s reads it if its form needs a
-// schema, and r finds its events if it is an array of them in JSON.
-func (f *Facts) record(rec *event.Record, s *schema, r *event.Reader) {
-	switch value := rec.Value; f.Format {
+// record notes the values of one record, which has the form.
+func (f *Facts) record(ctx context.Context, rec *event.Record) {
+	switch f.Format {
 	case event.Avro, event.Protobuf:
-		s.note(f, rec)
+		f.decoder.find(ctx, rec).note(f, rec)
+		return
 	case event.JSON, event.JSONSchema:
-		if r != nil {
-			f.batch(rec, r)
-			return
-		}
-		f.object("", object(body(value)), rec.Time, 1)
-		f.envelope(rec)
-	default:
-		for i, text := range cells(f.Format, value) {
-			name := event.ColumnName(i)
-			switch {
-			case text == "":
-			case isNumber(text):
-				f.scalar(name, json.Number(text), rec.Time)
-			default:
-				f.text(name, text, rec.Time, 1)
+		for _, o := range events(rec.Value[prefix(rec.Value):]) {
+			if f.Each == "" || f.Each == event.Whole {
+				f.object("", o, rec.Time, 1)
+				f.envelope(rec)
+				continue
+			}
+			array, _ := o[f.Each].([]any)
+			delete(o, f.Each)
+			for _, element := range array {
+				if doc, ok := element.(map[string]any); ok {
+					f.object("", doc, rec.Time, 1)
+					f.object(event.OfRecord, o, rec.Time, 1)
+					f.envelope(rec)
+				}
 			}
 		}
-		f.envelope(rec)
+		return
 	}
-}
-
-// body returns a JSON document without the name of its schema in front.
-func body(value []byte) []byte {
-	if value[0] <= 1 { // no document begins with it
-		return value[prefix(value):]
+	for i, text := range cells(f.Format, rec.Value) {
+		switch name := event.ColumnName(i); {
+		case text == "":
+		case isNumber(text):
+			f.scalar(name, json.Number(text), rec.Time)
+		default:
+			f.text(name, text, rec.Time, 1)
+		}
 	}
-	return value
+	f.envelope(rec)
 }
 
 // envelope notes the values of the key and the headers of the record of an event.
@@ -339,20 +329,23 @@ func (f *Facts) value(path string, value any, at event.Time, depth int) {
 			f.object(path+".", v, at, depth+1)
 		}
 	case []any:
-		if path == event.OfRecord+f.Each { // its elements are noted as events
-			return
-		}
-		if slices.ContainsFunc(v, func(e any) bool { _, ok := e.(map[string]any); return ok }) {
-			f.arrays[path]++
-		}
-		if field := f.field(path); field != nil {
-			field.Present++
-			field.Others++
-		}
+		_, objects := append(v, nil)[0].(map[string]any)
+		f.composite(path, objects)
 	case string:
 		f.text(path, v, at, depth)
 	default:
 		f.scalar(path, v, at)
+	}
+}
+
+// composite notes an array or a map, which perhaps is an array of objects.
+func (f *Facts) composite(path string, objects bool) {
+	if field := f.field(path); field != nil {
+		field.Present++
+		field.Others++
+		if objects && !slices.Contains(f.Arrays, path) {
+			f.Arrays = append(f.Arrays, path)
+		}
 	}
 }
 

@@ -74,12 +74,11 @@ func (j *jobText) format() {
 	if f.Format != event.JSON {
 		j.line("    format: "+f.Format.String(), "")
 	}
-	if f.Each != "" {
-		remark := ""
-		if f.Each != event.Whole {
-			remark = fmt.Sprintf("%.1f elements in a record, with times of their own", float64(f.Events)/float64(f.Read))
-		}
-		j.line("    each: "+quote(event.PathText(f.Each)), remark)
+	switch {
+	case f.Each != "":
+		j.line("    each: "+quote(event.PathText(f.Each)), "")
+	case f.Arrays != nil:
+		j.line("    # each: "+quote(event.PathText(f.Arrays[0])), "would count the elements of an array as the events, with paths inside of them; arrays: "+printable(strings.Join(f.Arrays, " ")))
 	}
 	if from := f.decoder.from; from.File != nil {
 		j.line("    schema_file: "+quote(from.Name), "")
@@ -134,19 +133,16 @@ func (j *jobText) dedupe() {
 	if j.facts.Each != "" {
 		exact = ", exact: true"
 	}
-	j.line(fmt.Sprintf("    dedupe: {field: %s%s}", j.chosen.id.path(), exact), "another value in every "+j.facts.one())
+	j.line(fmt.Sprintf("    dedupe: {field: %s%s}", j.chosen.id.path(), exact), "another value in every event")
 }
 
 func (j *jobText) measures() {
 	c := &j.chosen
-	switch {
-	case c.users != nil || c.amounts != nil:
-		j.line("    measures:", "")
-	case c.lon != nil:
-		j.line("    # measures:", "no field looks like users or amounts; hits are always counted")
-	default:
-		j.line("    # measures: []", "no field looks like users, positions or amounts; hits are always counted")
+	key, remark := "    measures:", ""
+	if c.users == nil && c.amounts == nil {
+		key, remark = "    # measures:", "no field looks like users or amounts; hits are always counted"
 	}
+	j.line(key, remark)
 	if c.users != nil {
 		remark := ""
 		if len(c.otherCounters) > 0 {
@@ -154,11 +150,12 @@ func (j *jobText) measures() {
 		}
 		j.line(fmt.Sprintf("      - {name: users, kind: hll, field: %s%s}", firstOf(c.users), j.optional(c.users...)), remark)
 	}
-	if c.lon != nil && c.users == nil {
-		j.line(fmt.Sprintf("      # - {name: places, kind: geo, member: ID, lon: %s, lat: %s, optional: true}", c.lon.path(), c.lat.path()), "positions: for ID, write the field that says whose they are")
-	}
-	if c.lon != nil && c.users != nil {
-		j.line(fmt.Sprintf("      - {name: places, kind: geo, member: %s, lon: %s, lat: %s, optional: true}", firstOf(c.users), c.lon.path(), c.lat.path()), "")
+	if c.lon != nil {
+		comment, member, remark := "# ", "ID", "positions: for ID, write the field that says whose they are"
+		if c.users != nil {
+			comment, member, remark = "", firstOf(c.users), ""
+		}
+		j.line(fmt.Sprintf("      %s- {name: places, kind: geo, member: %s, lon: %s, lat: %s, optional: true}", comment, member, c.lon.path(), c.lat.path()), remark)
 	}
 	for _, field := range c.amounts {
 		j.line(fmt.Sprintf("      - {name: %s, kind: sum, field: %s, scale: %d%s}", j.column(field), field.path(), field.Scale, j.optional(field)), "")
@@ -178,22 +175,20 @@ func (j *jobText) column(field *Field) string {
 // optional returns the setting of a measure that events may lack: none of the fields is in
 // all of them.
 func (j *jobText) optional(fields ...*Field) string {
-	for _, field := range fields {
-		if field.Present == j.facts.Events {
-			return ""
-		}
+	if slices.ContainsFunc(fields, func(f *Field) bool { return f.Present == j.facts.Events }) {
+		return ""
 	}
 	return ", optional: true"
 }
 
 // firstOf writes fields of which the first that is there counts.
 func firstOf(fields []*Field) string {
-	if len(fields) == 1 {
-		return fields[0].path()
-	}
 	var all []string
 	for _, field := range fields {
 		all = append(all, field.path())
+	}
+	if len(all) == 1 {
+		return all[0]
 	}
 	return "[" + strings.Join(all, ", ") + "]"
 }
@@ -205,14 +200,6 @@ func words(fields []*Field) string {
 		all = append(all, printable(event.PathText(field.Path)))
 	}
 	return strings.Join(all, ", ")
-}
-
-// one returns what has the fields.
-func (f *Facts) one() string {
-	if f.Each != "" {
-		return "event"
-	}
-	return "record"
 }
 
 // declared returns the fields whose types say that they are times.
@@ -232,22 +219,31 @@ var (
 
 // columnName makes a name for a column of a field.
 func columnName(f *Field, isColumn func(string) bool) string {
-	name := strings.ToLower(hump.ReplaceAllString(f.last(), "${1}_$2"))
-	name = strings.Trim(notName.ReplaceAllString(name, "_"), "_")
-	if name = strings.TrimLeft(name, "0123456789_"); name == "" || len(name) > 50 {
+	name := plainName(hump.ReplaceAllString(f.last(), "${1}_$2"))
+	switch {
+	case name == "":
 		return "field"
-	}
-	if !isColumn(name) {
-		name += "_value"
+	case !isColumn(name):
+		return name + "_value"
 	}
 	return name
 }
 
 // JobName makes a name for a job of a topic.
 func JobName(topic string) string {
-	name := strings.Trim(notName.ReplaceAllString(strings.ToLower(topic), "_"), "_")
-	if name = strings.TrimLeft(name, "0123456789_"); name == "" || len(name) > 50 || strings.HasPrefix(name, "weir_") || regexp.MustCompile(`_v[0-9]+$`).MatchString(name) {
-		return "events"
+	if name := plainName(topic); name != "" && !kept.MatchString(name) {
+		return name
+	}
+	return "events"
+}
+
+var kept = regexp.MustCompile(`^weir_|_v[0-9]+$`) // names that weir has for itself
+
+// plainName makes a name of a text; "" if it makes none.
+func plainName(text string) string {
+	name := strings.Trim(notName.ReplaceAllString(strings.ToLower(text), "_"), "_")
+	if name = strings.TrimLeft(name, "0123456789_"); len(name) > 50 {
+		return ""
 	}
 	return name
 }

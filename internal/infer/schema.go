@@ -37,19 +37,11 @@ type decoder struct {
 // A schema reads the values of records that were written with it.
 type schema struct {
 	*event.Schema
-	id     event.SchemaID
 	format event.Format
-	framed bool
-	whole  bool              // its values are arrays of events
-	values                   // of a record
-	events map[string]values // of an event, by the path of their array
-}
-
-// values are read by some readers: each has a bounded number of paths.
-type values struct {
 	leaves []event.Leaf
 	more   bool
 	parts  []part
+	whole  bool // its values are arrays of events
 }
 
 // A part reads some of the leaves: a reader has a bounded number of paths.
@@ -76,8 +68,10 @@ func (d *decoder) formOf(ctx context.Context, rec *event.Record) (form, bool) {
 			return columns(rec.Value)
 		}
 	}
-	if s := d.find(ctx, rec); s != nil && s.read(rec) == nil {
-		return form{s.format, s.whole}, true
+	if s := d.find(ctx, rec); s != nil {
+		if _, err := s.open(rec); err == nil {
+			return form{s.format, s.whole}, true
+		}
 	}
 	return form{}, false
 }
@@ -158,127 +152,71 @@ func (d *decoder) load(ctx context.Context, format event.Format, id event.Schema
 	if err != nil {
 		return nil, err
 	}
-	s := &schema{Schema: found, id: id, format: format, framed: d.from.File == nil, whole: found.Events(event.Whole) != nil, events: map[string]values{}}
-	s.values, err = s.compile("")
-	return s, err
-}
-
-// compile makes the readers of the values of a record or, if each is not empty, of an event in the array there.
-func (s *schema) compile(each string) (v values, err error) {
-	of := s.Schema
-	if each != "" {
-		if of = s.Events(each); of == nil {
-			return v, nil
-		}
+	s := &schema{Schema: found, format: format, whole: found.Events(event.Whole) != nil}
+	form, events := event.Form{Format: format, Framed: d.from.File == nil}, found
+	if s.whole {
+		form.Each, events = event.Whole, found.Events(event.Whole)
 	}
-	v.leaves, v.more = of.Leaves(maxFields)
-	if each != "" && each != event.Whole {
-		beside, more := s.Leaves(maxFields - len(v.leaves))
-		v.more = v.more || more
-		for _, leaf := range beside {
-			if leaf.Path != each {
-				leaf.Path = event.OfRecord + leaf.Path
-				v.leaves = append(v.leaves, leaf)
-			}
-		}
-	}
-	for left := v.leaves; ; {
+	s.leaves, s.more = events.Leaves(maxFields)
+	for left := s.leaves; len(left) > 0 || s.parts == nil; {
 		n := min(len(left), event.MaxPaths-1) // the array is one too
 		paths := make([]string, n)
 		for i := range paths {
 			paths[i] = left[i].Path
 		}
-		r, err := event.NewReader(event.Form{Format: s.format, Framed: s.framed, Each: each}, paths)
+		r, err := event.NewReader(form, paths)
 		if err != nil {
-			return v, err
+			return nil, err
 		}
-		r.Learn(s.id, s.Schema)
-		v.parts = append(v.parts, part{r, make([]event.Value, n)})
-		if left = left[n:]; len(left) == 0 {
-			return v, nil
-		}
+		r.Learn(id, found)
+		s.parts = append(s.parts, part{r, make([]event.Value, n)})
+		left = left[n:]
 	}
+	return s, nil
 }
 
-// noArray reports whether no schema of a format has an array of records at a path.
-func (d *decoder) noArray(format event.Format, path string) bool {
-	if !format.HasSchema() {
-		return false
-	}
-	for _, s := range d.schemas {
-		if s != nil && s.format == format && s.Events(path) != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// read reads the values of a record, until the next call.
-func (s *schema) read(rec *event.Record) error {
+// open returns how many events a record has; an error if it cannot be read.
+func (s *schema) open(rec *event.Record) (n int, err error) {
 	for _, p := range s.parts {
 		p.reader.Select(rec)
-		if err := p.reader.Read(rec, p.values); err != nil {
-			return err
+		if !s.whole {
+			n, err = 1, p.reader.Read(rec, p.values)
+		} else {
+			n, err = p.reader.Open(rec)
+		}
+		if err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	return n, nil
 }
 
-// note notes the values of a record that can be read, or of its events. Fields without a value are noted too.
+// note notes the values of the events of a record. Fields without a value are noted too.
 func (s *schema) note(f *Facts, rec *event.Record) {
-	if f.Each == "" {
-		_ = s.read(rec) // without error, as before
-		s.values.note(f, s.Schema, rec)
-		return
-	}
-	v, ok := s.events[f.Each]
-	if !ok {
-		v, _ = s.compile(f.Each) // the leaves of a schema are paths
-		s.events[f.Each] = v
-	}
-	n := 0
-	for _, p := range v.parts {
-		p.reader.Select(rec)
-		var err error
-		if n, err = p.reader.Open(rec); err != nil {
-			return
-		}
-	}
+	n, _ := s.open(rec) // without error, as before
 	for i := range n {
-		good := true
-		for _, p := range v.parts {
-			good = good && p.reader.ReadEvent(i, p.values) == nil
-		}
-		if good {
-			v.note(f, nil, rec)
-		}
-	}
-}
-
-// note notes what has been read of an event. Arrays of records of the schema, if there is one, are noted as such.
-func (v *values) note(f *Facts, of *event.Schema, rec *event.Record) {
-	f.More = f.More || v.more
-	for i, leaf := range v.leaves {
-		value := v.parts[i/(event.MaxPaths-1)].values[i%(event.MaxPaths-1)]
-		switch text := string(value.Bytes); value.Kind {
-		case event.String:
-			f.text(leaf.Path, text, rec.Time, 1)
-		case event.Number:
-			f.scalar(leaf.Path, json.Number(text), rec.Time)
-		case event.Bool:
-			f.scalar(leaf.Path, text == "true", rec.Time)
-		default:
-			if field := f.field(leaf.Path); field != nil && value.Kind == event.Composite {
-				field.Present++
-				field.Others++
-				if of != nil && of.Events(leaf.Path) != nil {
-					f.arrays[leaf.Path]++
-				}
+		for _, p := range s.parts {
+			if s.whole && p.reader.ReadEvent(i, p.values) != nil {
+				return
 			}
 		}
-		if field := f.byPath[leaf.Path]; field != nil && leaf.Unit != event.RecordTime {
-			field.isTime, field.unit = true, leaf.Unit
+		f.More = f.More || s.more
+		for i, leaf := range s.leaves {
+			value := s.parts[i/(event.MaxPaths-1)].values[i%(event.MaxPaths-1)]
+			switch text := string(value.Bytes); value.Kind {
+			case event.String:
+				f.text(leaf.Path, text, rec.Time, 1)
+			case event.Number:
+				f.scalar(leaf.Path, json.Number(text), rec.Time)
+			case event.Bool:
+				f.scalar(leaf.Path, text == "true", rec.Time)
+			case event.Composite:
+				f.composite(leaf.Path, s.Events(leaf.Path) != nil)
+			}
+			if field := f.field(leaf.Path); field != nil && leaf.Unit != event.RecordTime {
+				field.isTime, field.unit = true, leaf.Unit
+			}
 		}
+		f.envelope(rec)
 	}
-	f.envelope(rec)
 }
