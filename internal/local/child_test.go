@@ -60,19 +60,6 @@ func TestLoadErrorIsKept(t *testing.T) {
 	wg.Wait()
 }
 
-func TestRestartWaits(t *testing.T) {
-	want := []string{"0s", "100ms", "200ms", "400ms", "800ms", "1.6s", "3.2s", "5s", "5s"}
-	r := defaultRestarts
-	for i, w := range want {
-		if got := r.wait(i + 1).String(); got != w {
-			t.Errorf("after crash %d: %s, want %s", i+1, got, w)
-		}
-	}
-	if got := r.wait(1); got != 0 {
-		t.Errorf("after a first crash again: %s, want 0s", got)
-	}
-}
-
 func TestLoopback(t *testing.T) {
 	for addr, want := range map[string]string{
 		"": "127.0.0.1:8123", ":9": "127.0.0.1:9", "0.0.0.0:9": "0.0.0.0:9", "[::1]:9": "[::1]:9", "host:0": "host:0", "nonsense": "", "1.2.3.4": "",

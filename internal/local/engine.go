@@ -34,12 +34,11 @@ func FindEngine() (string, error) {
 // starts the child again with the same data. Data that was acknowledged before the
 // crash is there after it. The proxy keeps the address, and requests wait meanwhile.
 type Engine struct {
-	url    string
-	cfg    EngineConfig
-	policy restarts
-	key    string // the secret between proxy and ClickHouse
-	proxy  *http.Server
-	lock   *os.File // of the directory, against engines of other processes
+	url   string
+	cfg   EngineConfig
+	key   string // the secret between proxy and ClickHouse
+	proxy *http.Server
+	lock  *os.File // of the directory, against engines of other processes
 
 	stop context.CancelFunc
 	done chan struct{}
@@ -47,38 +46,34 @@ type Engine struct {
 	mu       sync.Mutex
 	now      *Native // nil while there is none
 	restarts int
-	err      error // why it has stopped for good
 }
 
-// restarts bounds restarts: the first is immediate, the others wait. After limit
-// crashes without a quiet time between them the engine is not started again.
-type restarts struct {
-	pause backoff.Backoff[time.Duration]
-	quiet time.Duration
-	limit int
-}
+// The first restart is immediate. Without a quiet time behind it, the next ones wait.
+const quiet = time.Minute
 
-var defaultRestarts = restarts{pause: backoff.Backoff[time.Duration]{First: 100 * time.Millisecond, Most: 5 * time.Second}, quiet: time.Minute, limit: 10}
+func pauses() backoff.Backoff[time.Duration] {
+	return backoff.Backoff[time.Duration]{First: 100 * time.Millisecond, Most: 5 * time.Second}
+}
 
 // StartEngine starts an engine and returns when it answers. The child is this
 // program's executable, which must call MaybeChild; it dies with this process,
 // even if that is killed. Cancelling ctx stops the start, not a running engine:
 // Close does that.
 func StartEngine(ctx context.Context, cfg EngineConfig) (*Engine, error) {
-	e, err := startEngine(ctx, cfg, defaultRestarts)
+	e, err := startEngine(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("local: engine: %w", err)
 	}
 	return e, nil
 }
 
-func startEngine(ctx context.Context, cfg EngineConfig, policy restarts) (*Engine, error) {
+func startEngine(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	run, stop := context.WithCancel(context.Background())
-	e := &Engine{cfg: cfg, policy: policy, key: rand.Text(), stop: stop, done: make(chan struct{})}
+	e := &Engine{cfg: cfg, key: rand.Text(), stop: stop, done: make(chan struct{})}
 	l, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		return nil, err
@@ -114,10 +109,7 @@ func ServeEngine(ctx context.Context, cfg EngineConfig) error {
 		return err
 	}
 	e.cfg.Log.Info("engine: ready", "url", e.url, "data", e.cfg.Data, "took", time.Since(start).Round(time.Millisecond))
-	select {
-	case <-ctx.Done():
-	case <-e.done:
-	}
+	<-ctx.Done()
 	return e.Close()
 }
 
@@ -147,35 +139,21 @@ func (e *Engine) Restarts() int {
 	return e.restarts
 }
 
-// Done is closed when the engine has stopped for good: after Close, or after
-// too many crashes. Err tells which.
-func (e *Engine) Done() <-chan struct{} { return e.done }
-
-// Err returns the reason why the engine stopped for good; nil while it runs and
-// after Close.
-func (e *Engine) Err() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.err
-}
-
 // Close stops the engine. Running queries may take up to ten seconds to end;
 // Close returns when the child has ended. It can be called again.
 func (e *Engine) Close() error {
 	e.stop()
 	<-e.done
-	return e.Err()
+	return nil
 }
 
-// supervise watches one child after another until Close, or until too many
-// crashes.
+// supervise watches one child after another until Close.
 func (e *Engine) supervise(ctx context.Context) {
 	defer close(e.done)
 	defer e.lock.Close()
 	defer e.proxy.Close()
-	crashes, last := 0, time.Now()
-	for {
-		c := e.child()
+	pause, last := pauses(), time.Now()
+	for c := e.child(); c != nil; c = e.child() {
 		select {
 		case <-ctx.Done():
 			e.drain()
@@ -185,13 +163,14 @@ func (e *Engine) supervise(ctx context.Context) {
 		}
 		c.Kill()
 		e.set(nil)
-		if time.Since(last) > e.policy.quiet {
-			crashes = 0
+		wait := time.Duration(0)
+		if time.Since(last) > quiet {
+			pause = pauses()
+		} else if e.Restarts() > 0 {
+			wait = pause.Next()
 		}
+		e.restart(ctx, c.why(), wait, &pause)
 		last = time.Now()
-		if crashes = e.restart(ctx, c.why(), crashes); e.child() == nil {
-			return
-		}
 	}
 }
 
@@ -204,48 +183,28 @@ func (e *Engine) drain() {
 	}
 }
 
-// restart starts a new child after a crash. A start that fails counts as a
-// crash too. There is none after Close, or after too many crashes.
-func (e *Engine) restart(ctx context.Context, cause error, crashes int) int {
+// restart starts a new child after a crash, or none after Close.
+func (e *Engine) restart(ctx context.Context, cause error, wait time.Duration, pause *backoff.Backoff[time.Duration]) {
 	for {
-		if crashes++; crashes > e.policy.limit {
-			err := fmt.Errorf("local: engine: crashed %d times in a row: %w", crashes, cause)
-			e.cfg.Log.Error("engine: down for good", "crashes", crashes, "error", cause)
-			e.mu.Lock()
-			e.err = err
-			e.mu.Unlock()
-			return crashes
-		}
-		wait := e.policy.wait(crashes)
 		e.cfg.Log.Error("engine: crashed; starting it again", "error", cause, "wait", wait)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return crashes
+			return
 		}
 		start := time.Now()
-		err := e.launch(ctx)
-		if err == nil {
+		if cause = e.launch(ctx); cause == nil {
 			e.mu.Lock()
 			e.restarts++
 			e.mu.Unlock()
 			e.cfg.Log.Warn("engine: back", "url", e.url, "took", time.Since(start).Round(time.Millisecond))
-			return crashes
+			return
 		}
 		if ctx.Err() != nil {
-			return crashes
+			return
 		}
-		cause = err
+		wait = pause.Next()
 	}
-}
-
-// wait returns how long to wait after the nth crash in a row.
-func (r *restarts) wait(n int) time.Duration {
-	if n <= 1 {
-		r.pause.Reset()
-		return 0
-	}
-	return r.pause.Next()
 }
 
 // launch starts a child, which becomes the present one when it answers. If another program takes

@@ -58,8 +58,6 @@ func run(ctx context.Context, data string) error {
 	slog.Info("the stand-in for ClickHouse answers", "http", server.Addr)
 	select {
 	case err = <-closed:
-	case <-engine.Done():
-		err = engine.Err()
 	case <-ctx.Done():
 		drain, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
