@@ -1,5 +1,5 @@
 // Package memory is a sink made of maps. It does what sinks/clickhouse does, in the
-// simplest way, for tests that compare the two and for tests that make a sink fail.
+// simplest way, for tests that compare the two.
 //
 //	store := memory.New()
 //	sink, err := store.Job(spec, "clicks")

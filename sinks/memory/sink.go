@@ -39,44 +39,32 @@ func (s *Sink) Known(context.Context) (map[int32]window.Known, error) {
 // contents returns the contents of the job. The caller has locked the store.
 func (s *Sink) contents() *Contents { return s.store.of(s.spec.Job, s.spec.Version) }
 
-// Write merges the changes into the store: state rows, places, dead letters, ledger
-// lines, each with an insert of its own. It does not change c and keeps no part of it.
+// Write merges the changes into the store. It does not change c and keeps no part of it.
 func (s *Sink) Write(_ context.Context, c *window.Changes) error {
-	var rows []func()
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	to := s.contents()
 	for r := range c.Table.Rows {
-		key, row := Key{r.Window(), s.group(r)}, s.row(r)
-		rows = append(rows, func() {
-			if s.contents().Rows[key] == nil {
-				s.contents().Rows[key] = newRow()
-			}
-			s.contents().Rows[key].merge(row)
-			s.contents().written[key.Window] = s.contents().round
-		})
-	}
-	if err := s.store.insert(Insert{Job: s.spec.Job, Table: "state"}, rows); err != nil {
-		return err
+		key := Key{r.Window(), s.group(r)}
+		if to.Rows[key] == nil {
+			to.Rows[key] = newRow()
+		}
+		to.Rows[key].merge(s.row(r))
+		to.written[key.Window] = to.round
 	}
 	for i, m := range s.spec.Measures {
-		if !m.Kind.ByMember() {
-			continue
-		}
-		if err := s.store.insert(Insert{Job: s.spec.Job, Table: "places"}, s.places(c.Table.Places(i), m.Name)); err != nil {
-			return err
+		if m.Kind.ByMember() {
+			s.places(c.Table.Places(i), m.Name)
 		}
 	}
-	rows = nil
 	for _, d := range c.Dead {
 		d.Payload = bytes.Clone(d.Payload)
-		rows = append(rows, func() { s.contents().Dead[DeadKey{d.Epoch, d.Partition, d.Offset}] = d })
+		to.Dead[DeadKey{d.Epoch, d.Partition, d.Offset}] = d
 	}
-	if err := s.store.insert(Insert{Job: s.spec.Job, Table: "dead"}, rows); err != nil {
-		return err
-	}
-	rows = nil
 	for _, l := range c.Lines {
-		rows = append(rows, func() { s.line(l) })
+		s.line(l)
 	}
-	return s.store.insert(Insert{Job: s.spec.Job, Table: "ledger"}, rows)
+	return nil
 }
 
 func (s *Sink) group(r window.Row) string {
@@ -102,23 +90,20 @@ func (s *Sink) row(r window.Row) *Row {
 	return row
 }
 
-func (s *Sink) places(last *geo.Last, measure string) (rows []func()) {
+func (s *Sink) places(last *geo.Last, measure string) {
+	c := s.contents()
+	if c.Places[measure] == nil {
+		c.Places[measure] = map[Place]Position{}
+	}
 	last.Each(func(start int64, member []byte, at geo.Stamp, score uint64) bool {
 		key, position := Place{event.Time(start), string(member)}, Position{at, score}
-		rows = append(rows, func() {
-			c := s.contents()
-			if c.Places[measure] == nil {
-				c.Places[measure] = map[Place]Position{}
-			}
-			old, ok := c.Places[measure][key]
-			order := position.Stamp.Compare(old.Stamp)
-			if !ok || order > 0 || order == 0 && position.Score > old.Score {
-				c.Places[measure][key] = position
-			}
-		})
+		old, ok := c.Places[measure][key]
+		order := position.Stamp.Compare(old.Stamp)
+		if !ok || order > 0 || order == 0 && position.Score > old.Score {
+			c.Places[measure][key] = position
+		}
 		return true
 	})
-	return rows
 }
 
 // line merges one ledger line.

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,8 +19,6 @@ type Store struct {
 	jobs    map[job]*Contents
 	meaning map[job]map[string]string // by measure; "" for the job itself
 	topic   map[job]string
-	faults  func(Insert) Fault
-	pending []func()
 }
 
 type job struct {
@@ -291,6 +288,3 @@ func (c *Contents) Lines() []window.Line {
 	})
 	return lines
 }
-
-// errFault is the error of an insert that Faults made fail.
-var errFault = errors.New("memory: the insert was made to fail")

@@ -36,7 +36,6 @@ func RunLive(t *testing.T, begin func(t *testing.T) Backend, only ...string) {
 		{"Empty", empty},
 		{"Selections", selections},
 		{"Merged", mergedReads},
-		{"OpenEnds", openEnds},
 		{"WhileWritten", whileWritten},
 		{"Stops", stops},
 	})
@@ -66,7 +65,7 @@ func empty(t *testing.T, b Backend) {
 }
 
 // selections: a range selects rows by window and by group, and what was written of
-// them comes back.
+// them comes back. Its ends may be beyond every time that a sink can store.
 func selections(t *testing.T, b Backend) {
 	log, spec := NewLog(3), Spec()
 	s, c := openLive(t, b, spec), whole(t, log, spec)
@@ -87,6 +86,9 @@ func selections(t *testing.T, b Backend) {
 		"no page":        {From: 0, Until: last + spec.Window, Group: [][]byte{{}, nil}},
 		"no window":      {From: 1, Until: 2, Group: [][]byte{nil, nil}},
 		"ends too early": {From: last, Until: first, Group: [][]byte{nil, nil}},
+		"all times":      everything(spec),
+		"of every clock": {From: -1, Until: (math.MaxUint32 + 3600) * 1000, Group: [][]byte{nil, nil}},
+		"the last time":  {From: window.Newest - 1, Until: window.Newest, Group: [][]byte{nil, nil}},
 	} {
 		t.Run(name, func(t *testing.T) { sameRows(t, s, r, c.Table) })
 	}
@@ -110,20 +112,6 @@ func mergedReads(t *testing.T, b Backend) {
 	want := whole(t, log, spec).Table
 	sameRows(t, s, everything(spec), want)
 	sameRows(t, other, &window.Range{From: 0, Until: window.Newest, Group: [][]byte{[]byte("/p/3"), nil}}, want)
-}
-
-// openEnds: the ends of a range may be beyond every time that a sink can store.
-func openEnds(t *testing.T, b Backend) {
-	log, spec := NewLog(5), Spec()
-	s, c := openLive(t, b, spec), whole(t, log, spec)
-	write(t, s, c)
-	for _, r := range []window.Range{
-		{From: window.Oldest, Until: window.Newest}, {From: window.Oldest, Until: window.Newest - 1}, {From: -1, Until: (math.MaxUint32 + 3600) * 1000},
-		{From: window.Newest - 1, Until: window.Newest},
-	} {
-		r.Group = make([][]byte, len(spec.By))
-		t.Run(fmt.Sprintf("from %d until %d", r.From, r.Until), func(t *testing.T) { sameRows(t, s, &r, c.Table) })
-	}
 }
 
 // whileWritten: reads while another process writes hold at least what was acknowledged

@@ -17,7 +17,6 @@ import (
 // Run runs the suite, or only some tests of it. begin makes an empty backend.
 func Run(t *testing.T, begin func(t *testing.T) Backend, only ...string) {
 	runAll(t, begin, only, []test{
-		{"Once", once},
 		{"Merges", merges},
 		{"Restart", restart},
 		{"Known", known},
@@ -99,23 +98,14 @@ func write(t *testing.T, s Sink, c *window.Changes) {
 	}
 }
 
-// once: changes that are written can be read back.
-func once(t *testing.T, b Backend) {
-	log, spec := NewLog(1), Spec()
-	want, _ := reference(t, log, spec)
-	if len(want.Rows) < 20 || len(want.Dead) < 20 || len(want.Ledger) < 15 || len(want.Places["places"]) < 100 {
-		t.Fatalf("the log is too poor: %d rows, %d dead letters, %d lines", len(want.Rows), len(want.Dead), len(want.Ledger))
-	}
-	s := open(t, b, spec)
-	write(t, s, whole(t, log, spec))
-	Same(t, "written once", b.Contents(t, spec), want)
-}
-
 // merges: changes that are written twice, in another order, in portions and in part are
 // stored as if they were written once.
 func merges(t *testing.T, b Backend) {
 	log, spec := NewLog(2), Spec()
 	want, _ := reference(t, log, spec)
+	if len(want.Rows) < 20 || len(want.Dead) < 20 || len(want.Ledger) < 15 || len(want.Places["places"]) < 100 {
+		t.Fatalf("the log is too poor: %d rows, %d dead letters, %d lines", len(want.Rows), len(want.Dead), len(want.Ledger))
+	}
 	s := open(t, b, spec)
 	other := open(t, b, spec)
 	r := rand.New(rand.NewPCG(2, 2))
