@@ -72,18 +72,17 @@ type Config struct {
 	// Schemas finds the schemas of records, of a format that needs them.
 	Schemas Schemas
 
-	Workers       int           // default: as many as CPUs may be used
-	Flush         time.Duration // between flushes; default 1 s
-	Zero          time.Time     // flushes and looks come at the multiples of their intervals since then, so jobs with the same Zero share statements; default: when New was called
-	Rollup        time.Duration // between rollups; default 2 s
-	Memory        int64         // bytes the job may hold; default 1 GiB
-	InsertTimeout time.Duration // for the ledger to be read at the start; default 20 s
-	HandOver      time.Duration // for the last flush when partitions are taken away; default 7 s, below the session
-	Stop          time.Duration // for the last flush when asked to stop; default 15 s
-	Look          time.Duration // between looks at what the ledger covers of the log; default 3 s
-	WaitLimit     time.Duration // how long records of a partition may wait without a flush of that partition, before it is reported; default 1 min, above session + Flush + InsertTimeout
-	Open          time.Duration // how long an open transaction may keep records from being read before it is reported, and how long UntilEnd waits for it, or for a schema; default 1 min, the producers' default of transaction.timeout.ms
-	Policy        window.Policy
+	Workers   int           // default: as many as CPUs may be used
+	Flush     time.Duration // between flushes; default 1 s
+	Zero      time.Time     // flushes and looks come at the multiples of their intervals since then, so jobs with the same Zero share statements; default: when New was called
+	Rollup    time.Duration // between rollups; default 2 s
+	Memory    int64         // bytes the job may hold; default 1 GiB
+	HandOver  time.Duration // for the last flush when partitions are taken away; default 7 s, below the session
+	Stop      time.Duration // for the last flush when asked to stop; default 15 s
+	Look      time.Duration // between looks at what the ledger covers of the log; default 3 s
+	WaitLimit time.Duration // how long records of a partition may wait without a flush of that partition, before it is reported; default 1 min, above session + Flush + an insert
+	Open      time.Duration // how long an open transaction may keep records from being read before it is reported, and how long UntilEnd waits for it, or for a schema; default 1 min, the producers' default of transaction.timeout.ms
+	Policy    window.Policy
 	// Exclusive, if set, runs f unless another process is rolling this job up now.
 	// It only saves work: if the lock is lost, or two processes hold it, the same
 	// rollup is made twice.
@@ -115,7 +114,6 @@ func (c *Config) setDefaults() {
 		c.Zero = time.Now()
 	}
 	or(&c.Rollup, 2*time.Second)
-	or(&c.InsertTimeout, 20*time.Second)
 	or(&c.Look, 3*time.Second)
 	or(&c.WaitLimit, time.Minute)
 	or(&c.Open, time.Minute)

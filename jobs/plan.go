@@ -14,8 +14,6 @@ import (
 // plans decides from which offset each partition is read.
 func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) {
 	known, err := retry(ctx, gen.Done(), j.reads, func() (map[int32]window.Known, error) {
-		ctx, cancel := context.WithTimeout(ctx, j.cfg.InsertTimeout)
-		defer cancel()
 		return j.cfg.Sink.Known(ctx)
 	})
 	if err != nil {

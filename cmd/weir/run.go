@@ -281,17 +281,16 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 		Spec: s, Topic: j.Topic, Source: kafkaSource{src}, Sink: sink, Schemas: schemas,
 		Workers: cfg.Workers,
 		Flush:   time.Duration(cfg.Flush.Interval), Zero: o.zero, Rollup: time.Duration(cfg.Rollup.Interval),
-		Memory:        memory,
-		InsertTimeout: time.Duration(cfg.ClickHouse.InsertTimeout),
-		HandOver:      time.Duration(cfg.Kafka.Session) * 7 / 10,
-		Stop:          time.Duration(cfg.Flush.StopTimeout),
-		WaitLimit:     waitLimit(cfg),
-		Exclusive:     o.exclusive(cfg, j),
-		Policy:        window.Policy{SkipLost: cfg.Kafka.OnDataLoss == "skip", NewEpoch: o.newEpoch},
-		UntilEnd:      o.untilEnd,
-		Log:           o.log,
-		Outages:       o.outages,
-		Trouble:       src.Trouble,
+		Memory:    memory,
+		HandOver:  time.Duration(cfg.Kafka.Session) * 7 / 10,
+		Stop:      time.Duration(cfg.Flush.StopTimeout),
+		WaitLimit: waitLimit(cfg),
+		Exclusive: o.exclusive(cfg, j),
+		Policy:    window.Policy{SkipLost: cfg.Kafka.OnDataLoss == "skip", NewEpoch: o.newEpoch},
+		UntilEnd:  o.untilEnd,
+		Log:       o.log,
+		Outages:   o.outages,
+		Trouble:   src.Trouble,
 	})
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, src.Close())
@@ -313,7 +312,7 @@ func tables(ctx context.Context, cfg *config.Config, j clickhouse.Job, client *c
 
 // databaseID returns the unique id of the database.
 func databaseID(ctx context.Context, cfg *config.Config, client *clickhouse.Client, log *slog.Logger) (string, error) {
-	return answered(ctx, cfg, log, client.MakeID)
+	return answered(ctx, cfg, log, client.ID)
 }
 
 // answered calls ask until ClickHouse answers. It waits, as reach does, also for a server

@@ -53,14 +53,14 @@ func TestProxy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := as("weir", "one").MakeID(t.Context()); err != nil { // a SELECT and an INSERT
+	if _, err := as("weir", "one").ID(t.Context()); err != nil {
 		t.Errorf("weir: %v", err)
 	}
 	if _, err := as("weir", "one").Migrate(t.Context(), nil, accounts); code(err) != accessDenied {
 		t.Errorf("weir migrates: %v", err)
 	}
 	for user, password := range map[string]string{"weir": "two", "admin": "", "nobody": "one"} {
-		if _, err := as(user, password).MakeID(t.Context()); code(err) != authenticationFailed {
+		if _, err := as(user, password).ID(t.Context()); code(err) != authenticationFailed {
 			t.Errorf("%s with password %q: %v", user, password, err)
 		}
 	}
@@ -103,10 +103,10 @@ func TestProxy(t *testing.T) {
 	if _, err := as("admin", "zero").Migrate(t.Context(), nil, accounts); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := as("weir", "three").MakeID(t.Context()); err != nil {
+	if _, err := as("weir", "three").ID(t.Context()); err != nil {
 		t.Errorf("weir with its new password: %v", err)
 	}
-	if _, err := as("weir", "one").MakeID(t.Context()); code(err) != authenticationFailed {
+	if _, err := as("weir", "one").ID(t.Context()); code(err) != authenticationFailed {
 		t.Errorf("weir with its old password: %v", err)
 	}
 }
