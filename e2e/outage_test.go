@@ -319,7 +319,7 @@ func TestSchemaAltered(t *testing.T) {
 	p.says(`^error: .*active.*the table is not as .weir migrate. made it`)
 
 	p = s.weir("run").exits(1)
-	p.says(`^error: .*table clicks_state lacks column active.*changed by hand`)
+	p.says(`^error: .*table clicks_state lacks column active: run `)
 	s.weir("check").exits(1).prints("clicks_state lacks column active")
 
 	s.sql("ALTER TABLE clicks_state RENAME COLUMN gone TO active")

@@ -47,7 +47,7 @@ func TestHalfAnswers(t *testing.T) {
 	}))
 	t.Cleanup(proxy.Close)
 	direct := dial(t, Config{URLs: []string{url}, Database: database})
-	other := unasked(t, direct, actives())
+	other := install(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0)}
 	write(t, other, f.flow(t, 6))
 	c := dial(t, Config{URLs: []string{proxy.URL}, Database: database})

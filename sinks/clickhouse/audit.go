@@ -54,7 +54,7 @@ type auditData struct {
 
 func (d auditData) views() (all []view) {
 	for _, name := range auditViews {
-		all = append(all, view{name, render(strings.TrimPrefix(name, "weir_"), d)})
+		all = append(all, view{name: name, sql: render(strings.TrimPrefix(name, "weir_"), d)})
 	}
 	return all
 }
@@ -199,8 +199,8 @@ func (inv *inventory) read(r registered) map[int64]length {
 		if !ours || v.seconds == 0 || recorded && !strings.Contains(over, name) {
 			continue
 		}
-		if k := ttlSeconds.FindStringSubmatch(ttlOf(t.create)); k != nil {
-			v.keep, _ = strconv.ParseInt(k[1], 10, 64)
+		if ttl := t.as["TTL"]; ttl != "" {
+			v.keep = lives(ttl)
 		}
 		found[v.seconds] = v
 	}

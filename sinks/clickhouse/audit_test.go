@@ -2,7 +2,6 @@ package clickhouse
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -13,17 +12,9 @@ import (
 	"weir/window"
 )
 
-// TestAuditView: weir_audit shows the same as Audit: nothing after a clean run, and the
-// place of every damage.
-func TestAuditView(t *testing.T) {
-	c := open(t)
-	j, other := clicks(), total()
-	j.Rollups = j.Rollups[:1] // TestRepair has three
-	s := install(t, c, j)
-	if _, err := c.Migrate(t.Context(), []Job{other}, Migration{}); err != nil {
-		t.Fatal(err)
-	}
-	// The view judges the newest rows too, because no other process writes.
+// eager makes weir_audit judge the newest rows too, because no other process writes. It returns how many jobs it is of.
+func eager(t *testing.T, c *Client) int {
+	t.Helper()
 	inv, err := c.inventory(t.Context(), c.shards[0])
 	if err != nil {
 		t.Fatal(err)
@@ -32,12 +23,24 @@ func TestAuditView(t *testing.T) {
 	for _, r := range inv.audited(nil) {
 		d.Jobs = append(d.Jobs, auditJob{c: c, r: r, levels: inv.lengths(r, nil)})
 	}
-	if len(d.Jobs) != 2 {
-		t.Fatalf("%d jobs are audited", len(d.Jobs))
-	}
-	b := &backend{c: c}
 	for _, v := range d.views() {
-		b.exec(t, v.sql)
+		run(t, c, v.sql)
+	}
+	return len(d.Jobs)
+}
+
+// TestAuditView: weir_audit shows the same as Audit: nothing after a clean run, and the
+// place of every damage.
+func TestAuditView(t *testing.T) {
+	c := open(t)
+	j, other := clicks(), total()
+	j.Rollups = j.Rollups[:1] // TestRepair has three
+	s := full(t, c, j)
+	if _, err := c.Migrate(t.Context(), []Job{other}, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := eager(t, c); n != 2 {
+		t.Fatalf("%d jobs are audited", n)
 	}
 
 	op := operator(t, j.Spec, 0, 3)
@@ -67,6 +70,7 @@ func TestAuditView(t *testing.T) {
 			}
 		}
 	}
+	b := &backend{c: c}
 	key := fmt.Sprintf("toDateTime(%d, 'UTC')", noon/1000)
 	slot := uint64(window.MakeSlot(0, 3, 0))
 	b.exec(t, fmt.Sprintf("INSERT INTO %s (page, country, window_start, hits) VALUES ('/p/0', '', %s, map(%d, 31))", c.name("clicks_state"), key, slot))
@@ -85,47 +89,11 @@ func TestAuditView(t *testing.T) {
 	}
 }
 
-// TestAuditViewOfRemovedRollup: a rollup that is in no configuration any more gets nothing new,
-// so weir_audit compares the longer one with the shorter one that it is made from now, also
-// after a migration of another job.
-func TestAuditViewOfRemovedRollup(t *testing.T) {
-	c := open(t)
-	j := actives()
-	j.Rollups = []Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}}
-	f := &tap{op: operator(t, j.Spec, 0)}
-	count := func() {
-		s := install(t, c, j)
-		write(t, s, f.flow(t, 60))
-		for range 2 {
-			roll(t, s, true)
-		}
-		for _, v := range []string{"1m", "1h"} { // the view judges what is older than seconds
-			run(t, c, "ALTER TABLE "+c.name("clicks_"+v+"_rollup")+" UPDATE rolled_at = rolled_at - 60 WHERE 1 SETTINGS mutations_sync = 1")
-		}
-	}
-	count()
-	j.Rollups = slices.Delete(j.Rollups, 1, 2)
-	count()
-	expect := func(what, want string) {
-		t.Helper()
-		if got := one(t, c, "SELECT groupUniqArray((kind, detail LIKE '%clicks_1d_rollup%')) FROM "+c.name("weir_audit")); got != want {
-			t.Errorf("%s: the view finds %s, want %s", what, got, want)
-		}
-	}
-	expect("1h is removed", "([])")
-	if _, err := c.Migrate(t.Context(), []Job{total()}, Migration{}); err != nil {
-		t.Fatal(err)
-	}
-	expect("another job is migrated", "([])")
-	run(t, c, "ALTER TABLE "+c.name("clicks_1m_rollup")+" UPDATE hits = hits - 1 WHERE 1 SETTINGS mutations_sync = 1")
-	expect("rows are changed", "([('rollup',0),('window',1)])")
-}
-
 // TestAuditWaits: the view that migrate makes does not judge rows of the last seconds,
 // and finds the same damage when they are older.
 func TestAuditWaits(t *testing.T) {
 	c := open(t)
-	s := install(t, c, clicks())
+	s := full(t, c, clicks())
 	b := &backend{c: c}
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"))
@@ -151,7 +119,7 @@ func TestAuditLeavesExpiredOut(t *testing.T) {
 	c := open(t)
 	j := actives()
 	j.Keep = time.Hour
-	s := unasked(t, c, j)
+	s := install(t, c, j)
 	s.quiet = -time.Hour
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon, "/", 2, "b"))
@@ -177,7 +145,7 @@ func TestAuditAhead(t *testing.T) {
 	c := open(t)
 	j := actives()
 	j.Rollups = j.Rollups[:1]
-	s := install(t, c, j)
+	s := full(t, c, j)
 	b := &backend{c: c}
 	for table, column := range map[string]string{"clicks_state": "flushed_at", "weir_ledger": "flushed_at", "clicks_1m_rollup": "rolled_at"} {
 		b.exec(t, fmt.Sprintf("ALTER TABLE %s MODIFY COLUMN %s DEFAULT now() + 7200", c.name(table), column))
@@ -215,39 +183,6 @@ func TestAuditAhead(t *testing.T) {
 		audit.Finding{Kind: audit.Missing, Chunk: 1, Expected: 36, Found: 30})
 }
 
-// TestAuditLags: on a replica that lacks the newest rows, or their ledger lines, the audit
-// finds what is missing; when the replica has caught up, it finds nothing.
-func TestAuditLags(t *testing.T) {
-	c := open(t)
-	j := actives()
-	j.Rollups = j.Rollups[:1]
-	s := unasked(t, c, j)
-	s.quiet = -time.Hour
-	op := operator(t, s.layout.Spec, 0)
-	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon, "/", 2, "b"))
-	write(t, s, op.Take())
-	b := &backend{c: c}
-	if got := findings(t, s); len(got) != 0 {
-		t.Fatalf("before: %v", got)
-	}
-	for _, lag := range []struct {
-		table string
-		want  audit.Kind
-	}{{"clicks_state", audit.Missing}, {"weir_ledger", audit.Unknown}} {
-		part := one(t, c, "SELECT name FROM system.parts WHERE active AND database = '"+c.cfg.Database+"' AND table = '"+lag.table+"' ORDER BY name DESC LIMIT 1")
-		part = strings.Trim(part, "()'")
-		b.exec(t, "ALTER TABLE "+c.name(lag.table)+" DETACH PART '"+part+"'")
-		got := findings(t, s)
-		if len(got) != 1 || got[0].Kind != lag.want || got[0].Partition != 0 || got[0].Chunk != 0 {
-			t.Errorf("%s lags: %+v", lag.table, got)
-		}
-		b.exec(t, "ALTER TABLE "+c.name(lag.table)+" ATTACH PART '"+part+"'")
-		if got := findings(t, s); len(got) != 0 {
-			t.Errorf("%s has caught up: %v", lag.table, got)
-		}
-	}
-}
-
 // TestAuditMeasures: the hits of a rollup are right, and the number or the states of a
 // measure are outdated, in the rollup or in the rows that it is made from. The audit finds
 // each, with its level and the measure's name. A repair corrects the rollup.
@@ -255,7 +190,7 @@ func TestAuditMeasures(t *testing.T) {
 	c := open(t)
 	j := clicks()
 	j.Rollups = j.Rollups[:2] // one of state rows, one of a rollup
-	s := unasked(t, c, j)
+	s := install(t, c, j)
 	s.quiet = -time.Hour
 	b := &backend{c: c}
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
@@ -337,169 +272,4 @@ func TestAuditMeasures(t *testing.T) {
 		}
 	}
 	exact(t, s, "at the end")
-}
-
-// TestAuditForgotten: if the states of sets have expired, in a rollup or in the rows that
-// it is made from, they are not compared; their numbers are.
-func TestAuditForgotten(t *testing.T) {
-	c := open(t)
-	j := clicks()
-	j.Rollups = j.Rollups[:2]
-	s := unasked(t, c, j)
-	s.quiet = -time.Hour
-	b := &backend{c: c}
-	f := &tap{op: operator(t, s.layout.Spec, 0)}
-	write(t, s, f.flow(t, 60))
-	for range 2 {
-		roll(t, s, true)
-	}
-	forget := func(table string) {
-		b.exec(t, "ALTER TABLE "+c.name(table)+" UPDATE active_state = bitmapBuild(CAST([], 'Array(UInt32)')), seen_state = bitmapBuild(CAST([], 'Array(UInt32)')) WHERE 1 SETTINGS mutations_sync = 1")
-	}
-	age := func(table string) {
-		b.exec(t, "ALTER TABLE "+c.name(table)+" UPDATE rolled_at = rolled_at - 31 * 86400 WHERE 1 SETTINGS mutations_sync = 1")
-	}
-	forget("clicks_1h_rollup")
-	if got := findings(t, s); len(got) == 0 {
-		t.Error("states that are gone too early are not found")
-	}
-	age("clicks_1h_rollup")
-	if got := findings(t, s); len(got) > 0 {
-		t.Errorf("states of 1h let go: %v", got)
-	}
-	forget("clicks_1m_rollup")
-	age("clicks_1m_rollup")
-	if got := findings(t, s); len(got) > 0 {
-		t.Errorf("states of 1m let go: %v", got)
-	}
-	b.exec(t, "ALTER TABLE "+c.name("clicks_1m_rollup")+" UPDATE active = active - 1 WHERE 1 SETTINGS mutations_sync = 1")
-	if got := findings(t, s); len(got) == 0 || got[0].Measure != "active" || got[0].Kind != audit.Behind {
-		t.Errorf("a number is too small: %v", got)
-	}
-}
-
-// TestAuditShorterRollup: windows that were rolled up before there was a shorter rollup are no damage to it.
-func TestAuditShorterRollup(t *testing.T) {
-	c := open(t)
-	j, more := actives(), actives()
-	j.Rollups = more.Rollups[1:]
-	s := unaudited(t, c, j)
-	op := operator(t, j.Spec, 0)
-	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon, "/", 2, "b"))
-	write(t, s, op.Take())
-	if err := s.Rollup(t.Context(), true, 0); err != nil {
-		t.Fatal(err)
-	}
-	run(t, c, "TRUNCATE TABLE "+c.name("clicks_state"))
-	run(t, c, "TRUNCATE TABLE "+c.name("weir_ledger"))
-	if _, err := c.Migrate(t.Context(), []Job{more}, Migration{}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Job(t.Context(), more)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := func() (n int) {
-		t.Helper()
-		a := audit.New(audit.Job{Name: "clicks", Topic: "clicks", Chunk: j.Spec.Chunk}, audit.Scope{From: 1})
-		if err := s.Audit(t.Context(), a, nil); err != nil {
-			t.Fatal(err)
-		}
-		for range a.Findings {
-			n++
-		}
-		return n
-	}
-	made := func(at string) {
-		t.Helper()
-		run(t, c, "ALTER TABLE "+c.name("clicks_1h_rollup")+" UPDATE rolled_at = now() "+at+" WHERE 1 SETTINGS mutations_sync = 2")
-	}
-	made("- INTERVAL 1 DAY")
-	if n := found(); n != 0 {
-		t.Errorf("%d findings in windows from before the shorter rollup", n)
-	}
-	made("+ INTERVAL 1 SECOND")
-	if n := found(); n != 1 {
-		t.Errorf("%d findings in windows whose rows are gone", n)
-	}
-}
-
-// TestAuditFirstAndLast: windows that begin at the first second of DateTime, or end after its last one, are
-// judged in each rollup, and repaired.
-func TestAuditFirstAndLast(t *testing.T) {
-	c := open(t)
-	j := actives()
-	s := unaudited(t, c, j)
-	s.quiet = -time.Hour
-	op := operator(t, j.Spec, 0)
-	const last = event.Time(math.MaxUint32) * 1000
-	observe(t, op, 0, 0, 0, click(0, "/", 1, "a"))
-	observe(t, op, 0, 1, last, click(int64(last), "/", 2, "b"))
-	write(t, s, op.Take())
-	if err := s.Rollup(t.Context(), true, 0); err != nil {
-		t.Fatal(err)
-	}
-	if got := findings(t, s); len(got) > 0 {
-		t.Fatalf("before damage: %v", got)
-	}
-	for i := len(j.Rollups) - 1; i >= 0; i-- {
-		run(t, c, "TRUNCATE TABLE "+c.name(s.layout.levels[i].table))
-		behind := map[event.Time]bool{} // longer rollups hold more than this one, too
-		for _, f := range findings(t, s) {
-			if f.Kind == audit.Behind {
-				behind[f.Window] = true
-			}
-		}
-		if len(behind) != 2 || !behind[0] {
-			t.Errorf("%s is emptied: found are %v", s.layout.levels[i].table, behind)
-		}
-		if _, err := s.Repair(t.Context(), 0, 0, nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Rollup(t.Context(), true, 0); err != nil {
-			t.Fatal(err)
-		}
-		if got := findings(t, s); len(got) > 0 {
-			t.Errorf("%s is repaired: %v", s.layout.levels[i].table, got)
-		}
-		if got := one(t, c, "SELECT count(), sum(hits) FROM "+c.name(s.layout.levels[i].table)+" FINAL"); got != "(2,2)" {
-			t.Errorf("%s is repaired: rows and hits are %s", s.layout.levels[i].table, got)
-		}
-	}
-}
-
-// TestAuditNew: what is missing of new rows and lines is not judged, and counted.
-func TestAuditNew(t *testing.T) {
-	c := open(t)
-	j := actives()
-	s := unasked(t, c, j)
-	op := operator(t, j.Spec, 0, 1)
-	for p := range int32(2) {
-		observe(t, op, p, 0, noon, click(noon, "/", 1, "a"), click(noon, "/", 2, "b"))
-	}
-	write(t, s, op.Take())
-	look := func(quiet time.Duration) (findings, unjudged int) {
-		s.quiet = quiet
-		a := audit.New(audit.Job{Name: "clicks", Topic: "clicks", Chunk: j.Spec.Chunk}, audit.Scope{})
-		if err := s.Audit(t.Context(), a, nil); err != nil {
-			t.Fatal(err)
-		}
-		for range a.Findings {
-			findings++
-		}
-		return findings, a.Unjudged()
-	}
-	for _, lost := range []bool{false, true} {
-		want := 0
-		if lost {
-			run(t, c, "TRUNCATE TABLE "+c.name("clicks_state"))
-			want = 2
-		}
-		if findings, unjudged := look(time.Hour); findings != 0 || unjudged != want {
-			t.Errorf("rows are gone: %t; of new ones %d findings and %d chunks not judged, want none and %d", lost, findings, unjudged, want)
-		}
-		if findings, unjudged := look(-time.Hour); findings != want || unjudged != 0 {
-			t.Errorf("rows are gone: %t; of old ones %d findings and %d chunks not judged, want %d and none", lost, findings, unjudged, want)
-		}
-	}
 }

@@ -1,29 +1,25 @@
 package clickhouse
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"weir/window"
 )
 
-// inventory has what the database contains: tables, columns, functions, and weir's own
-// records.
+// inventory has what the database contains: tables, columns of views, functions, and weir's
+// own records.
 type inventory struct {
 	database  bool
-	tables    map[string]found             // tables and views
-	columns   map[string]map[string]string // table → column → column.kind
-	defaults  map[string]map[string]string // table → column → expression of its DEFAULT, if it has one
-	functions map[string]bool              // whether the server has the one of this version
-	recorded  map[string]string            // object → the statement last run for it
-	ran       map[string]int64             // object → when, in Unix seconds
+	tables    map[string]found           // tables and views
+	wanted    map[string]definition      // tables of the jobs as they should be
+	columns   map[string]map[string]bool // view → its columns
+	functions map[string]bool            // whether the server has the one of this version
+	recorded  map[string]string          // object → the statement last run for it
 	jobs      []registered
 
 	// Of a shard that is to be set up: its id, and the ids of all shards.
@@ -33,8 +29,40 @@ type inventory struct {
 
 // found is a table or view as the server has it.
 type found struct {
-	engine, order, create string
-	changed               int64 // when its definition was last changed, in Unix seconds
+	engine, comment string
+	as              definition // of a table only
+}
+
+// A definition is the statement of a table as the server prints it, in lines: each column by
+// its quoted name, each index by "INDEX" and its name, and the rest by the first word.
+type definition map[string]string
+
+// part finds the lines that begin a part of it. The elements of a tuple have lines of their own.
+var part = regexp.MustCompile("^(?:    (`[^`]+`|INDEX [^ ]+)|([A-Z]+)) (.*)")
+
+func define(printed string) definition {
+	d := definition{}
+	last := ""
+	for line := range strings.Lines(printed) {
+		line = strings.TrimRight(line, ",\n")
+		if m := part.FindStringSubmatch(line); m != nil {
+			last = m[1] + m[2]
+			d[last] = m[3]
+		} else if line != "(" && line != ")" {
+			d[last] += strings.TrimSpace(line) + " "
+		}
+	}
+	return d
+}
+
+// essence returns what a line of a column says of its values: the type, and how ClickHouse
+// computes them. An administrator may change the rest: a comment, a codec. Migrate changes
+// the TTL.
+func essence(line string) string {
+	for _, word := range []string{" COMMENT ", " CODEC(", " STATISTICS(", columnTTL, " SETTINGS "} {
+		line, _, _ = strings.Cut(line, word)
+	}
+	return line
 }
 
 // registered is a row of weir_jobs: the meaning of a version of a job, or of one
@@ -54,9 +82,10 @@ type registered struct {
 	bits    uint64 // for a Bloom measure: the third argument of weirBloomHas
 }
 
-// inventory reads the system tables and the tables weir_jobs and weir_schema of a shard.
-func (c *Client) inventory(ctx context.Context, on *replicas) (*inventory, error) {
-	inv := &inventory{tables: map[string]found{}, columns: map[string]map[string]string{}, defaults: map[string]map[string]string{}, functions: map[string]bool{}, recorded: map[string]string{}, ran: map[string]int64{}}
+// inventory reads the system tables and the tables weir_jobs and weir_schema of a shard. The
+// server prints the tables of the layouts as they are and as they should be.
+func (c *Client) inventory(ctx context.Context, on *replicas, layouts ...*layout) (*inventory, error) {
+	inv := &inventory{tables: map[string]found{}, wanted: map[string]definition{}, columns: map[string]map[string]bool{}, functions: map[string]bool{}, recorded: map[string]string{}}
 	database := text(c.cfg.Database)
 	err := on.checkSame(ctx)
 	if err != nil {
@@ -82,40 +111,52 @@ func (c *Client) inventory(ctx context.Context, on *replicas) (*inventory, error
 	}
 	// The statements of views are left out: the server takes milliseconds to print one,
 	// and nothing reads them.
-	const changed = "toInt64(toUnixTimestamp(metadata_modification_time))"
-	list := "SELECT name, engine, sorting_key, create_table_query, " + changed + " FROM system.tables WHERE database = " + database + " AND engine != 'View'" +
-		" UNION ALL SELECT name, engine, '', '', " + changed + " FROM system.tables WHERE database = " + database + " AND engine = 'View'"
+	const tables = "engine LIKE '%MergeTree'"
+	list := "SELECT name, engine, comment, formatQuery(create_table_query) FROM system.tables WHERE database = " + database + " AND " + tables +
+		" UNION ALL SELECT name, engine, comment, '' FROM system.tables WHERE database = " + database + " AND NOT " + tables
 	err = query(ctx, "list tables", list, func(scan func(...any) error) error {
-		var name string
+		var name, printed string
 		var f found
-		err := scan(&name, &f.engine, &f.order, &f.create, &f.changed)
+		err := scan(&name, &f.engine, &f.comment, &printed)
+		f.as = define(printed)
 		inv.tables[name] = f
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	columns := "SELECT table, name, concat(if(default_kind IN ('', 'DEFAULT'), '', concat(default_kind, ' ')), type), default_expression FROM system.columns WHERE database = " + database
-	err = query(ctx, "list columns", columns, func(scan func(...any) error) error {
-		var table, name, typ, expression string
-		if err := scan(&table, &name, &typ, &expression); err != nil {
-			return err
+	var statements []string
+	for _, t := range tablesOf(layouts) {
+		statements = append(statements, "("+text(t.name)+", "+text(t.create(c))+")")
+	}
+	wanted := "SELECT t.1, formatQuery(t.2) FROM (SELECT arrayJoin([" + strings.Join(statements, ", ") + "]) AS t)"
+	err = query(ctx, "print tables", wanted, func(scan func(...any) error) error {
+		var name, printed string
+		err := scan(&name, &printed)
+		inv.wanted[name] = define(printed)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	columns := "SELECT table, name FROM system.columns WHERE database = " + database + " AND table IN (SELECT name FROM system.tables WHERE database = " + database + " AND engine = 'View')"
+	err = query(ctx, "list columns of views", columns, func(scan func(...any) error) error {
+		var view, name string
+		err := scan(&view, &name)
+		if inv.columns[view] == nil {
+			inv.columns[view] = map[string]bool{}
 		}
-		if inv.columns[table] == nil {
-			inv.columns[table], inv.defaults[table] = map[string]string{}, map[string]string{}
-		}
-		inv.columns[table][name], inv.defaults[table][name] = typ, expression
-		return nil
+		inv.columns[view][name] = true
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	if _, ok := inv.tables["weir_schema"]; ok {
-		err = query(ctx, "read weir_schema", "SELECT object, argMax(sql, applied_at), toInt64(toUnixTimestamp(max(applied_at))) FROM "+c.name("weir_schema")+" GROUP BY object", func(scan func(...any) error) error {
+		err = query(ctx, "read weir_schema", "SELECT object, argMax(sql, applied_at) FROM "+c.name("weir_schema")+" GROUP BY object", func(scan func(...any) error) error {
 			var object, sql string
-			var at int64
-			err := scan(&object, &sql, &at)
-			inv.recorded[object], inv.ran[object] = sql, at
+			err := scan(&object, &sql)
+			inv.recorded[object] = sql
 			return err
 		})
 		if err != nil {
@@ -138,103 +179,64 @@ func (c *Client) inventory(ctx context.Context, on *replicas) (*inventory, error
 	return inv, nil
 }
 
-// check returns an error if the job's tables on a shard are missing, differ from what the job
-// needs, or belong to a job with another meaning.
-func (c *Client) check(ctx context.Context, on *replicas, inv *inventory, l *layout) error {
+// check compares a shard with what Migrate would make of it for a job. It returns an error if
+// the job cannot write or be asked without that, and notes about the rest, one sentence each.
+func (c *Client) check(ctx context.Context, on *replicas, inv *inventory, l *layout) (notes []string, err error) {
 	what := "job " + l.Spec.Job
 	if !inv.database {
-		return refuse(what, "there is no database "+c.cfg.Database, missingAction)
+		return nil, refuse(what, "there is no database "+c.cfg.Database, missingAction)
 	}
 	if err := c.rights(ctx, on); err != nil {
-		return err
+		return nil, err
 	}
-	if !c.sharded() && inv.recorded[members] != "" {
-		return refuse(what, oneOfSeveral, namesShards)
-	}
-	if err := inv.meaning(l); err != nil {
-		return err
-	}
-	for _, t := range common() {
-		if err := inv.complete(what, &t); err != nil {
-			return err
-		}
-	}
-	if err := inv.news(l); err != nil {
-		return err
-	}
-	for _, t := range l.tables() {
-		if err := inv.complete(what, &t); err != nil {
-			return err
-		}
-	}
-	for _, f := range functions() {
-		if _, there := inv.functions[f.name]; !there {
-			return refuse(what, "there is no SQL function "+f.name, missingAction)
-		}
-	}
-	return nil
-}
-
-// complete returns an error if a table is missing, lacks a column, or has another DEFAULT.
-func (inv *inventory) complete(what string, t *table) error {
-	missing, err := inv.compare(t)
+	steps, err := c.steps(inv, []*layout{l})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if missing == nil {
-		for _, col := range inv.undefaulted(t) {
-			return refuse(what, fmt.Sprintf("table %s: column %s is no longer %s, as weir migrate had made it: it was changed by hand", t.name, col.name, col.extra), missingAction)
+	if news := inv.news(l); news != "" {
+		return nil, refuse(what, news, missingAction)
+	}
+	notes = inv.notes(c, l)
+	explained := len(notes) > 0 // why the views are others
+	var changes []string
+	for _, s := range steps {
+		switch {
+		case s.lacks != "":
+			return nil, refuse(what, s.lacks, missingAction)
+		case !explained || !strings.HasPrefix(s.SQL, createView):
+			changes = append(changes, s.Object)
 		}
-		return nil
 	}
-	_, ran := inv.recorded[t.name]
-	first := missing[0] // name a column that existed before, if there is one
-	if i := slices.IndexFunc(missing, func(col column) bool { return inv.made(t.name, col) }); i >= 0 {
-		first = missing[i]
+	if changes != nil {
+		notes = append(notes, what+": "+fmt.Sprintf("these are not as this version and configuration want them: %s: run `weir migrate`; until then rows live, and views show, as before", strings.Join(changes, ", ")))
 	}
-	switch lacks := "table " + t.name + " lacks column " + first.name; {
-	case len(missing) == len(t.columns) && ran:
-		return refuse(what, "there is no table "+t.name+", which weir migrate had made: it was dropped", missingAction)
-	case len(missing) == len(t.columns):
-		return refuse(what, "there is no table "+t.name+" yet", missingAction)
-	case inv.made(t.name, first):
-		return refuse(what, lacks+", which weir migrate had made: it was changed by hand", missingAction)
-	default:
-		return refuse(what, lacks+", which is new", missingAction)
-	}
+	return notes, nil
 }
 
-// news returns an error if the job, one of its measures or one of its rollups is new to
-// the database.
-func (inv *inventory) news(l *layout) error {
-	what := "job " + l.Spec.Job
+// news says whether the job, one of its measures or one of its rollups is new to the
+// database; empty if none is.
+func (inv *inventory) news(l *layout) string {
 	if inv.registered(l, "") == nil {
-		problem := "it is new"
 		if newest := inv.newest(l); newest > 0 {
-			problem = fmt.Sprintf("version %d is new: the newest with tables is %d", l.Spec.Version, newest)
+			return fmt.Sprintf("version %d is new: the newest with tables is %d", l.Spec.Version, newest)
 		}
-		return refuse(what, problem, missingAction)
+		return "it is new"
 	}
-	for i := range l.measures {
-		m := &l.measures[i]
+	for _, m := range l.measures {
 		if inv.registered(l, m.Name) != nil {
 			continue
 		}
-		for _, gone := range inv.dropped(l) {
-			if gone.meaning == m.Meaning() {
-				return refuse(what, fmt.Sprintf("measure %s is new, and %s is gone, which meant the same", m.Name, gone.measure), fmt.Sprintf(
-					"a measure cannot be renamed: call it %s again, or run `weir migrate`, after which %s begins empty (older windows lack it) and %s stays as it is", gone.measure, m.Name, gone.measure))
-			}
+		if gone := inv.dropped(l); gone != nil {
+			return fmt.Sprintf("measure %s is new, and %s is gone: a renamed measure begins empty", m.Name, gone[0].measure)
 		}
-		return refuse(what, "measure "+m.Name+" is new", missingAction)
+		return "measure " + m.Name + " is new"
 	}
 	for _, v := range l.levels {
-		_, there := inv.tables[v.table]
-		if _, ran := inv.recorded[v.table]; !there && !ran {
-			return refuse(what, "rollup "+span(v.Window)+" is new", missingAction)
+		if _, there := inv.tables[v.table]; !there && inv.recorded[v.table] == "" {
+			return "rollup " + span(v.Window) + " is new"
 		}
 	}
-	return nil
+	return ""
 }
 
 // dropped returns the measures of the job's version that the database has and the
@@ -252,8 +254,8 @@ func (inv *inventory) dropped(l *layout) (gone []*registered) {
 
 var levelTable = regexp.MustCompile(`^([1-9][0-9]*[smhd])_rollup$`)
 
-// notes returns harmless differences between the database and the job's
-// configuration, one sentence each.
+// notes returns what stays different between the database and the job's configuration,
+// one sentence each.
 func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 	note := func(format string, args ...any) {
 		notes = append(notes, "job "+l.Spec.Job+": "+fmt.Sprintf(format, args...))
@@ -272,19 +274,6 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 			break
 		}
 	}
-	if _, views := l.objects(); inv.newest(l) == l.Spec.Version {
-		for _, v := range c.spread([]*layout{l}) {
-			views = append(views, v.name)
-		}
-		for _, name := range append(views, auditViews...) {
-			switch _, there := inv.tables[name]; {
-			case !there && inv.recorded[name] != "":
-				note("there is no view %s, which weir migrate had made: it was dropped, and what reads it fails: run `weir migrate`", name)
-			case inv.replaced(name):
-				note("view %s was made again or altered, by hand or by a tool, after weir migrate had made it: it may show other numbers: run `weir migrate`", name)
-			}
-		}
-	}
 	var names []string
 	for _, v := range l.levels {
 		names = append(names, v.table)
@@ -295,79 +284,7 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 			note("rollup %s is no longer in %s: the table %s and the view %s_%[1]s stay and get nothing new; drop them when nothing reads them", m[1], l.key("rollups"), name, l.Spec.Job)
 		}
 	}
-	for _, t := range common() {
-		if have := ttlOf(inv.tables[t.name].create); have != t.ttl {
-			note("table %s: its rows live by the TTL %s, and were made to live by %s: it was changed by hand: run `weir migrate`; until then rows may expire too early", t.name, cmp.Or(have, "none"), cmp.Or(t.ttl, "none"))
-		}
-	}
-	for _, t := range append(common(), l.tables()...) {
-		if changes := c.unsynced(inv.tables[t.name].create); changes != nil {
-			note("table %s lacks %s, which clickhouse.fsync = %v asks for: run `weir migrate`", t.name, strings.Join(changes, ", "), c.cfg.Fsync)
-			break
-		}
-	}
-	for _, t := range l.tables() {
-		create := inv.tables[t.name].create
-		switch was, is := lifetime(ttlOf(create)), lifetime(t.ttl); {
-		case t.retain(c, create) == "":
-		case was == is:
-			note("table %s: rows of windows that are older than %s are not stored, and longer rollups lack them: run `weir migrate`", t.name, is)
-		default:
-			note("table %s: %s was %s, is %s: run `weir migrate`; until then rows live as before", t.name, l.keepOf(&t), was, is)
-		}
-		if sql, columns := t.forget(c, create); sql != "" {
-			note("table %s: the values of %s live by another TTL than keep_states in %s says: run `weir migrate`; until then they live longer, or become 0 or empty too early", t.name, strings.Join(columns, ", "), l.key("rollups"))
-		}
-	}
-	if others := inv.otherFunctions(c); others != nil {
-		var names []string
-		for _, f := range others {
-			names = append(names, f.name)
-		}
-		note("the SQL functions %s are not those of this version, as after weir migrate of another version for any database of the server, or a change by hand: rollups and queries may have wrong numbers: run `weir migrate`", strings.Join(names, ", "))
-	}
-	if len(notes) == 0 && inv.newest(l) == l.Spec.Version { // each of the others explains such views
-		for _, v := range slices.Concat(c.spread([]*layout{l}), l.views(c)) {
-			if have := inv.recorded[v.name]; have != "" && have != v.sql {
-				note("view %s is not the one of this version and configuration, as after a change of either, or where the database was renamed or copied: run `weir migrate`", v.name)
-				break
-			}
-		}
-	}
 	return notes
-}
-
-// replaced reports whether a view is not the one that weir migrate has made. The record is written last,
-// so a view that changed later was changed by something else.
-func (inv *inventory) replaced(view string) bool {
-	const slack = 60 // the two times may be of different replicas
-	return inv.recorded[view] != "" && inv.tables[view].changed > inv.ran[view]+slack
-}
-
-// keepOf returns the configuration key that says how long the rows of a table are
-// kept.
-func (l *layout) keepOf(t *table) string {
-	for i, v := range l.levels {
-		if v.table == t.name {
-			return l.key(fmt.Sprintf("rollups[%d].keep", i))
-		}
-	}
-	return l.key("keep")
-}
-
-var ttlSeconds = regexp.MustCompile(`toIntervalSecond\(([0-9]+)\)$`)
-
-// lifetime returns a TTL in words.
-func lifetime(ttl string) string {
-	if ttl == "" {
-		return "for ever"
-	}
-	if m := ttlSeconds.FindStringSubmatch(ttl); m != nil {
-		if d, err := time.ParseDuration(m[1] + "s"); err == nil {
-			return span(d)
-		}
-	}
-	return ttl
 }
 
 // rights returns an error if the account may not write, so that this is known
@@ -376,67 +293,41 @@ func (c *Client) rights(ctx context.Context, on *replicas) error {
 	const what = "check the account's rights"
 	granted := uint8(1)
 	err := shards{on}.query(ctx, what, "CHECK GRANT SELECT, INSERT ON "+quote(c.cfg.Database)+".*", func(scan func(...any) error) error { return scan(&granted) })
-	var e *Error
-	switch {
-	case errors.As(err, &e) && e.Code == 62: // servers before 24.11 do not have CHECK GRANT
-		return nil
-	case err == nil && granted == 0:
+	if err == nil && granted == 0 {
 		return refuse(what, "SELECT or INSERT on "+c.cfg.Database+" is not granted", fatal[497])
 	}
 	return err
 }
 
-// compare looks up a table. It returns the missing columns (all, if the table is
-// missing), and an error if a table of that name has another engine, order or type.
-func (inv *inventory) compare(t *table) ([]column, error) {
-	have, ok := inv.tables[t.name]
-	if !ok {
-		return t.columns, nil
+// compare returns the columns of measures that a table lacks. It is an error if the table
+// differs from what Migrate made in anything that Migrate does not change.
+func (inv *inventory) compare(t *table) (missing []column, err error) {
+	have, want := inv.tables[t.name], inv.wanted[t.name]
+	differs := func(format string, args ...any) error {
+		return refuse("table "+t.name, fmt.Sprintf(format, args...), schemaAction)
 	}
-	what := "table " + t.name
 	if !strings.HasSuffix(have.engine, t.engine) {
-		return nil, refuse(what, fmt.Sprintf("its engine is %s, weir made it %s", have.engine, t.engine), schemaAction)
+		return nil, differs("its engine is %s, weir made it %s", have.engine, t.engine)
 	}
-	if _, comment, found := strings.Cut(have.create, "COMMENT '"+levelComment); found && strings.HasPrefix(t.comment, levelComment) {
-		if of, _, _ := strings.Cut(comment, "."); levelComment+of+"." != t.comment {
-			return nil, refuse(what, "it is the table of windows of "+of+": it was exchanged with that one, or renamed", "exchange the two tables again (EXCHANGE TABLES), or rename them back, then run `weir verify`")
+	for _, col := range t.columns {
+		if _, there := have.as[quote(col.name)]; !there && t.addable(col) {
+			missing = append(missing, col)
+			delete(want, quote(col.name))
 		}
 	}
-	if want := strings.Join(t.order, ", "); plain(have.order) != plain(want) {
-		return nil, refuse(what, fmt.Sprintf("it is ordered by (%s), weir ordered it by (%s)", have.order, want), schemaAction)
-	}
-	var missing []column
-	for _, col := range t.columns {
-		switch typ, ok := inv.columns[t.name][col.name]; {
-		case !ok:
-			missing = append(missing, col)
-		case plain(typ) != plain(col.kind()):
-			made, by := quote(col.name)+" "+typ, inv.recorded[t.name]+inv.recorded[t.name+" "+col.name]
-			if strings.Contains(by, made) && !strings.Contains(by, made+" "+aliased) {
-				return nil, refuse(what, fmt.Sprintf("an earlier weir made column %s as %s, and this one stores the measure as %s", col.name, typ, col.kind()),
-					"raise the job's version, or give the measure another name; do not change the column, whose values this weir cannot read")
-			}
-			return nil, refuse(what, fmt.Sprintf("column %s is %s, weir made it %s", col.name, typ, col.kind()), schemaAction)
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if key == "CREATE" || key == "ENGINE" || key == "TTL" || key == "SETTINGS" {
+			continue
+		}
+		switch is, there := have.as[key]; {
+		case !there:
+			return nil, differs("%s is gone", key)
+		case essence(is) != essence(want[key]):
+			return nil, differs("%s is %s, weir made it %s", key, essence(is), essence(want[key]))
 		}
 	}
 	return missing, nil
 }
-
-// undefaulted returns the columns of a table whose DEFAULT is not weir's. Without it the columns of times
-// have 1970, so that ClickHouse takes new rows for expired ones and does not store them. What an ALIAS
-// is shown as may differ between versions of ClickHouse, so that is not compared.
-func (inv *inventory) undefaulted(t *table) (changed []column) {
-	for _, col := range t.columns {
-		want, ok := strings.CutPrefix(col.extra, defaulted)
-		if have, there := inv.defaults[t.name][col.name]; ok && there && have != want {
-			changed = append(changed, col)
-		}
-	}
-	return changed
-}
-
-// plain removes the quotes and spaces of an expression.
-func plain(s string) string { return strings.NewReplacer("`", "", " ", "").Replace(s) }
 
 // meaning returns an error if the job's meaning is not the one registered under its
 // version.

@@ -30,7 +30,7 @@ func TestFolded(t *testing.T) {
 			j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: k.String(), Kind: k, Path: "n", Optional: true, Error: 0.01, K: 3})
 		}
 	}
-	s := unasked(t, c, j)
+	s := install(t, c, j)
 	if err := c.exec(t.Context(), "prepare", "SYSTEM STOP MERGES "+c.name("clicks_state"), queryTimeout); err != nil {
 		t.Fatal(err)
 	}

@@ -38,94 +38,6 @@ func age(t *testing.T, c *Client, table, where string) {
 		"OPTIMIZE TABLE "+c.name(table)+" FINAL")
 }
 
-// TestForgets: the states of sets expire from rollups, and nothing else does. Numbers and
-// HLL states stay, no number falls when a window is made again for a late event, and a new
-// rollup makes no number of the states that are left.
-func TestForgets(t *testing.T) {
-	c := open(t)
-	j := week()
-	s := install(t, c, j)
-	op := operator(t, s.layout.Spec, 0)
-	minute := func(n int) int64 { return noon + int64(n)*60_000 }
-	observe(t, op, 0, 0, event.Time(noon), // three minutes with 1, 2 and 3 people
-		click(minute(0), "/", 1, "a"),
-		click(minute(1), "/", 1, "b"), click(minute(1), "/", 2, "c"),
-		click(minute(2), "/", 3, "d"), click(minute(2), "/", 4, "e"), click(minute(2), "/", 5, "f"))
-	write(t, s, op.Take())
-	if err := s.Rollup(t.Context(), true, 0); err != nil {
-		t.Fatal(err)
-	}
-	numbers := func(view string) string {
-		return strings.Join(read(t, c, "SELECT hits, users, active, seen > 0 FROM "+c.name(view)+" ORDER BY window_start"), " ")
-	}
-	states := func(table string) string {
-		return strings.Join(read(t, c, "SELECT weirPfCount(uniqCombined64MergeState(14)(users_state)), bitmapCardinality(groupBitmapMergeState(active_state)), bitmapCardinality(groupBitmapMergeState(seen_state)) > 0 FROM "+
-			c.name(table)+" GROUP BY window_start ORDER BY window_start"), " ")
-	}
-	expect := func(what, got, want string) {
-		t.Helper()
-		if got != want {
-			t.Errorf("%s: %s, want %s", what, got, want)
-		}
-	}
-	const minutes, hour = "(1,1,1,1) (2,2,2,1) (3,3,3,1)", "(6,5,5,1)"
-	expect("minutes", numbers("clicks_1m"), minutes)
-	expect("the hour", numbers("clicks_1h"), hour)
-	expect("states of minutes", states("clicks_1m_rollup"), "(1,1,1) (2,2,1) (3,3,1)")
-
-	// The first two minutes are a week old, the third is not.
-	run(t, c, fmt.Sprintf("ALTER TABLE %s UPDATE flushed_at = flushed_at - 6 * 86400 WHERE toUnixTimestamp(window_start) < %d SETTINGS mutations_sync = 1", c.name("clicks_state"), minute(2)/1000))
-	age(t, c, "clicks_1m_rollup", fmt.Sprint("toUnixTimestamp(window_start) < ", minute(2)/1000))
-	age(t, c, "clicks_1h_rollup", "1")
-	expect("states of minutes, expired", states("clicks_1m_rollup"), "(1,0,0) (2,0,0) (3,3,1)")
-	expect("states of the hour, expired", states("clicks_1h_rollup"), "(5,0,0)")
-	expect("minutes, expired", numbers("clicks_1m"), minutes)
-	expect("the hour, expired", numbers("clicks_1h"), hour)
-
-	// Another rollup is made from what is left.
-	j.Rollups = append(j.Rollups, Rollup{Window: 24 * time.Hour, KeepStates: j.Keep})
-	j.Rollups[1].KeepStates = 30 * 24 * time.Hour
-	s = install(t, c, j)
-	if err := s.Rollup(t.Context(), true, 0); err != nil {
-		t.Fatal(err)
-	}
-	expect("the day, made of hours without states", numbers("clicks_1d"), "(6,5,0,0)")
-	expect("its states", states("clicks_1d_rollup"), "(5,0,0)")
-
-	// After a late event, the minute is made again from all its state rows. The hour, of
-	// which two minutes lack their states, keeps its number.
-	observe(t, op, 0, 6, event.Time(noon), click(minute(2), "/", 6, "g"))
-	write(t, s, op.Take())
-	if err := s.Rollup(t.Context(), true, 0); err != nil {
-		t.Fatal(err)
-	}
-	expect("minutes, with a late event", numbers("clicks_1m"), "(1,1,1,1) (2,2,2,1) (4,4,4,1)")
-	expect("the hour, with a late event", numbers("clicks_1h"), "(7,6,5,1)")
-	expect("the day, with a late event", numbers("clicks_1d"), "(7,6,0,0)")
-	expect("the audit", strings.Join(read(t, c, "SELECT * FROM "+c.name("weir_audit")), " "), "")
-
-	// The state rows still have all ids, until they expire too.
-	all := &window.Range{From: 0, Until: event.Time(minute(60))}
-	if _, err := s.State(t.Context(), all, 1); err != nil {
-		t.Errorf("with state rows: %v", err)
-	}
-	run(t, c, "TRUNCATE TABLE "+c.name("clicks_state"))
-	if _, err := s.State(t.Context(), all, 0); err != nil {
-		t.Errorf("an HLL: %v", err)
-	}
-	if _, err := s.State(t.Context(), all, 1); !fatalWith(err, "the states of 2 windows of the range are not kept any more (keep_states 7d)") {
-		t.Errorf("a range with windows whose ids are gone answers with %v", err)
-	}
-	err := s.States(t.Context(), all, 2, func(event.Time, []byte) error { return nil })
-	if !fatalWith(err, "not kept any more") {
-		t.Errorf("a range with windows whose bits are gone answers with %v", err)
-	}
-	late := &window.Range{From: event.Time(minute(2)), Until: event.Time(minute(60))}
-	if _, err := s.State(t.Context(), late, 1); err != nil {
-		t.Errorf("windows whose ids are there: %v", err)
-	}
-}
-
 // TestForgetsOldRows: weir migrate sets the TTL on existing tables, and the server applies
 // it to their rows by itself.
 func TestForgetsOldRows(t *testing.T) {
@@ -134,7 +46,7 @@ func TestForgetsOldRows(t *testing.T) {
 	for i := range j.Rollups {
 		j.Rollups[i].KeepStates = 0
 	}
-	s := install(t, c, j)
+	s := full(t, c, j)
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 1, "a"))
 	write(t, s, op.Take())
@@ -187,7 +99,7 @@ func named() Job {
 func TestForgetsValues(t *testing.T) {
 	c := open(t)
 	j := named()
-	s := unaudited(t, c, j)
+	s := asking(t, c, j)
 	s.quiet = -time.Hour // the audit judges rows of now
 	op := operator(t, s.layout.Spec, 0)
 	begin := time.Now().Truncate(24 * time.Hour).Add(-9 * 24 * time.Hour).UnixMilli()
@@ -231,7 +143,7 @@ func TestForgetsValues(t *testing.T) {
 
 	// A rollup that is made from what is left has no values of the hour that lost them.
 	j.Rollups = append(j.Rollups[:1:1], Rollup{Window: 30 * time.Minute, KeepStates: j.Keep}, j.Rollups[1])
-	s = unaudited(t, c, j)
+	s = asking(t, c, j)
 	roll(t, s, true)
 	expect("half hours", numbers("clicks_30m"), "(3,0,NULL,NULL,[]) (1,1,'d','d',['d'])")
 
@@ -258,56 +170,6 @@ func TestForgetsValues(t *testing.T) {
 	}
 }
 
-// TestForgetsOldValues: weir migrate sets the TTL on tables that were made without one.
-func TestForgetsOldValues(t *testing.T) {
-	c := open(t)
-	before := named()
-	for i := range before.Rollups {
-		before.Rollups[i].KeepStates = 0
-	}
-	s := install(t, c, before)
-	op := operator(t, s.layout.Spec, 0)
-	observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 1, "a"))
-	write(t, s, op.Take())
-	if err := s.Rollup(t.Context(), true, 0); err != nil {
-		t.Fatal(err)
-	}
-	age(t, c, "clicks_1m_rollup", "1")
-	held := "SELECT any(entry.4), any(exit.4), any(entry_state.4), any(exit_state.4), sum(length(top_state)), max(people), max(hits) FROM " + c.name("clicks_1m_rollup")
-	if got := one(t, c, held); got != "('a','a','a','a',1,1,1)" {
-		t.Fatalf("without keep_states the rows hold %s", got)
-	}
-	if s, err := c.Job(t.Context(), named()); err != nil || len(s.Notes) != 2 || !strings.Contains(s.Notes[0], "table clicks_1m_rollup: the values of entry, exit, people_ids, ") {
-		t.Errorf("before it migrates it notes %v, %v", s, err)
-	}
-	steps, err := c.Migrate(t.Context(), []Job{named()}, Migration{})
-	if err != nil || len(steps) == 0 {
-		t.Fatalf("it migrates with %v, %v", steps, err)
-	}
-	for _, column := range []string{"entry", "exit", "people_ids", "entry_state", "exit_state", "top_state"} {
-		if !strings.Contains(steps[0].SQL, "MODIFY COLUMN `"+column+"` ") {
-			t.Errorf("the first step leaves %s: %s", column, steps[0].SQL)
-		}
-	}
-	await.Until(t, func() error {
-		if got := one(t, c, held); got != "('','','','',0,1,1)" {
-			return fmt.Errorf("the old rows hold %s", got)
-		}
-		return nil
-	})
-	for _, j := range []Job{named(), before} {
-		if j.Rollups[0].KeepStates == 0 {
-			steps, err := c.Migrate(t.Context(), []Job{j}, Migration{})
-			if err != nil || len(steps) == 0 || strings.Count(steps[0].SQL, " REMOVE TTL") != 6 {
-				t.Errorf("back it migrates with %v, %v", steps, err)
-			}
-		}
-		if again, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(again) != 0 {
-			t.Errorf("a second migration runs %v, %v", again, err)
-		}
-	}
-}
-
 // TestErase runs the SQL of docs/security.md that erases a person, and checks that nothing
 // of the person is left.
 func TestErase(t *testing.T) {
@@ -315,7 +177,7 @@ func TestErase(t *testing.T) {
 	j := clicks()
 	j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "people", Kind: window.Set, Path: "user"}, window.Measure{Name: "products", Kind: window.TopK, Path: "user", K: 3},
 		window.Measure{Name: "entry", Kind: window.First, Path: "user"}, window.Measure{Name: "exit", Kind: window.Last, Path: "user"})
-	s := install(t, c, j)
+	s := full(t, c, j)
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 41, "a"), click(noon, "/", 42, "b"), click(noon, "/b", 42, "c"),
 		`{"user":42,"page":null}`, `{"user":41,"page":null}`)
@@ -375,30 +237,4 @@ func section(page, heading string) string {
 	_, text, _ := strings.Cut(page, heading+"\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	return text
-}
-
-// TestForgetsNothingForACentury: rows and states that are kept for longer than a DateTime has
-// moments are kept for ever.
-func TestForgetsNothingForACentury(t *testing.T) {
-	const century = 36_600 * 24 * time.Hour // the longest that a configuration may have
-	c := open(t)
-	j := named()
-	j.Rollups = []Rollup{{Window: time.Minute, Keep: century, KeepStates: century}, {Window: time.Hour, KeepStates: century}}
-	s := unaudited(t, c, j)
-	op := operator(t, s.layout.Spec, 0)
-	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon+60_000, "/", 2, "b"))
-	write(t, s, op.Take())
-	roll(t, s, true)
-	for _, level := range s.layout.levels {
-		run(t, c, "OPTIMIZE TABLE "+c.name(level.table)+" FINAL")
-	}
-	for view, want := range map[string]string{
-		"clicks_1m": "(1,1,'a') (1,1,'b')",
-		"clicks_1h": "(2,2,'a')",
-		fmt.Sprintf("clicks_over_total(from=toDateTime(%d), to=toDateTime(%[1]d + 120), size=60, every=60)", noon/1000): "(1,1,'a') (1,1,'b')",
-	} {
-		if got := strings.Join(read(t, c, "SELECT hits, people, entry FROM "+quote(c.cfg.Database)+"."+view+" ORDER BY window_start"), " "); got != want {
-			t.Errorf("%s: %s, want %s", view, got, want)
-		}
-	}
 }

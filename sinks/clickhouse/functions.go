@@ -45,17 +45,6 @@ func foreign() string {
 	return fmt.Sprintf("name IN (%s) AND ifNull(formatQuerySingleLineOrNull(create_query) != formatQuerySingleLineOrNull(transform(name, [%s], [%s], '')), 1)", list, list, strings.Join(texts, ", "))
 }
 
-// otherFunctions returns the functions that the server lacks, or has as others, or that were others when the
-// views were made: ClickHouse puts the text of a function, not its name, into views.
-func (inv *inventory) otherFunctions(c *Client) (all []function) {
-	for _, f := range functions() {
-		if !inv.functions[f.name] || inv.recorded[f.name] != f.create(c) {
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
 // weirPfCount computes Ertl's estimator over the histogram of the ranks (package hll,
 // estimate.go), with the roundings in Redis' order. It reads all forms of a
 // uniqCombined64(14) state:

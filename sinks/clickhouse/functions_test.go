@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -265,45 +264,4 @@ func TestGeoFunctions(t *testing.T) {
 	if err != nil || i != len(scores) {
 		t.Errorf("%d of %d scores, %v", i, len(scores), err)
 	}
-}
-
-// TestFunctionReplaced: a function that a migration of another database, by another version of weir, has replaced
-// is noticed by the check and by weir_audit, and the next migration puts it back, and nothing else. If the views
-// were made with another one, they are made anew too.
-func TestFunctionReplaced(t *testing.T) {
-	c, j := open(t), actives()
-	s := install(t, c, j)
-	says := func(when, note, audit string) {
-		t.Helper()
-		if got := notes(t, c, j); got != note {
-			t.Errorf("%s the notes are %q, want %q", when, got, note)
-		}
-		if got := fmt.Sprint(read(t, c, "SELECT kind, groups FROM "+c.name("weir_audit"))); got != audit {
-			t.Errorf("%s weir_audit has %s, want %s", when, got, audit)
-		}
-	}
-	migrates := func(when string, dry bool, want ...string) {
-		t.Helper()
-		steps, err := c.Migrate(t.Context(), []Job{j}, Migration{DryRun: dry})
-		var got []string
-		for _, s := range steps {
-			got = append(got, s.Object)
-		}
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s it migrates %q, %v; want %q", when, got, err, want)
-		}
-	}
-	const note = "job clicks: the SQL functions %s are not those of this version, as after weir migrate of another version for any database of the server, or a change by hand: rollups and queries may have wrong numbers: run `weir migrate`"
-	says("at first", "", "[]")
-	migrates("at first", false)
-	run(t, c, "CREATE OR REPLACE FUNCTION weirQuantile AS (state, level) -> 1 / 0")
-	says("after another migration", fmt.Sprintf(note, "weirQuantile"), "[('function','weirQuantile')]")
-	migrates("after another migration", false, "weirQuantile")
-	says("after our migration", "", "[]")
-	migrates("after our migration", false)
-	// Another database has migrated to this version first, and the views of this one have the functions of before.
-	run(t, c, "INSERT INTO "+c.name("weir_schema")+" (object, sql) VALUES ('weirLon', 'CREATE OR REPLACE FUNCTION weirLon AS score -> 0')")
-	says("with older views", fmt.Sprintf(note, "weirLon"), "[]")
-	_, views := s.layout.objects()
-	migrates("with older views", true, slices.Concat([]string{"weirLon"}, views, auditViews)...)
 }

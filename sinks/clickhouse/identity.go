@@ -2,7 +2,6 @@ package clickhouse
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"strings"
 
@@ -16,26 +15,14 @@ import (
 // is valid. Replicas share the id.
 const identity = "database id"
 
-// ID returns the id of the database, or "" if it has none yet.
-func (c *Client) ID(ctx context.Context) (string, error) {
-	var id string
-	err := c.query(ctx, "read the database's id", idOf(c.cfg.Database), func(scan func(...any) error) error {
-		return scan(&id)
-	})
+// ID returns the id of the database.
+func (c *Client) ID(ctx context.Context) (id string, err error) {
+	const what = "read the database's id"
+	err = c.query(ctx, what, idOf(c.cfg.Database), func(scan func(...any) error) error { return scan(&id) })
+	if err == nil && id == "" {
+		err = refuse(what, "it has none", missingAction)
+	}
 	return id, err
-}
-
-// MakeID returns the id of a database whose tables exist. If the tables are
-// those of an older weir, which made no id, MakeID makes one.
-func (c *Client) MakeID(ctx context.Context) (string, error) {
-	id, err := c.ID(ctx)
-	if id != "" || err != nil {
-		return id, err
-	}
-	if err := c.exec(ctx, "give the database an id", c.newID(rand.Text(), nil), queryTimeout); err != nil {
-		return "", err
-	}
-	return c.ID(ctx) // another process may have been earlier
 }
 
 // newID returns the statement that gives the database an id. ids are those of all shards, if

@@ -104,7 +104,7 @@ func (d idsData) create() view {
 	for _, c := range slices.Concat(d.by, d.columns, []column{{name: "complete", typ: "UInt8"}}) {
 		texts = append(texts, c.String())
 	}
-	return view{name, "CREATE OR REPLACE VIEW " + d.c.name(name) + d.c.onCluster() + "\n(" + strings.Join(texts, ", ") + ")\nAS " + render(d.statement, d)}
+	return view{name: name, sql: createView + d.c.name(name) + d.c.onCluster() + "\n(" + strings.Join(texts, ", ") + ")\nAS " + render(d.statement, d)}
 }
 
 var windowColumns = []column{{name: "window_start", typ: utc}, {name: "window_end", typ: utc}}

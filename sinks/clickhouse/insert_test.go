@@ -23,7 +23,7 @@ func TestSplit(t *testing.T) {
 		c := dial(t, Config{URLs: []string{b.URL}, Database: database, Compress: compress})
 		j := clicks()
 		j.Spec.Chunk = 16
-		s := unasked(t, c, j)
+		s := install(t, c, j)
 		op := operator(t, s.layout.Spec, 0)
 		var docs []string
 		for i := range 16 {
@@ -208,81 +208,24 @@ func TestAim(t *testing.T) {
 	}
 }
 
-// TestTimeoutLetsGo: a statement that has failed reads nothing more of the block, which
-// the next one fills anew, although its request still sends what it has read.
-func TestTimeoutLetsGo(t *testing.T) {
-	slow, first := make(chan struct{}), make(chan []byte, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	s := far(t, time.Minute, func(_ http.ResponseWriter, r *http.Request) {
-		begun := make([]byte, 32<<10) // with a part of the first payload
-		n, _ := io.ReadFull(r.Body, begun)
-		cancel()
-		<-slow
-		body, _ := io.ReadAll(r.Body)
-		first <- append(begun[:n], body...)
-	})
-	if err := s.writeDead(ctx, letters(200, 'A')); err == nil {
-		t.Fatal("a server that does not read has acknowledged")
+// TestShardOf: the shard of a group never changes, because rows are there.
+func TestShardOf(t *testing.T) {
+	three := make(shards, 3)
+	var got []int
+	for i := range 12 {
+		got = append(got, three.of("clicks", []byte(fmt.Sprint("/p/", i)), []byte("de")))
 	}
-	s.dead.reset()
-	for _, d := range letters(60, 'B') {
-		s.dead.addDead(&s.layout.Job, &d)
+	got = append(got, three.of("clicks"), three.of("views"), three.of("clicks", []byte("a"), []byte("bc")), three.of("clicks", []byte("ab"), []byte("c")))
+	if want := "[1 1 1 2 0 0 2 1 0 1 1 1 2 1 1 0]"; fmt.Sprint(got) != want {
+		t.Errorf("shards %v, want %s", got, want)
 	}
-	close(slow)
-	if body := <-first; !bytes.Contains(body, []byte("AAAA")) || bytes.Contains(body, []byte("BBBB")) {
-		t.Errorf("the first statement had %d bytes, %d of them of the second", len(body), bytes.Count(body, []byte("B")))
+	var sizes [3]int
+	for i := range 30_000 {
+		sizes[three.of("clicks", []byte(fmt.Sprint("/p/", i)))]++
 	}
-}
-
-// TestLetGo: a body that is let go makes no further piece, by whichever method it is read.
-func TestLetGo(t *testing.T) {
-	for name, read := range map[string]func(*body) (int64, error){
-		"Read":    func(r *body) (int64, error) { n, err := r.Read(make([]byte, 8)); return int64(n), err },
-		"WriteTo": func(r *body) (int64, error) { return r.WriteTo(io.Discard) },
-	} {
-		r := &body{next: func() ([]byte, bool) {
-			t.Errorf("%s: a piece is made", name)
-			return nil, false
-		}}
-		if r.let() {
-			t.Errorf("%s: all is said to be read", name)
+	for i, n := range sizes {
+		if n < 9500 || n > 10500 {
+			t.Errorf("shard %d has %d of 30,000 groups", i, n)
 		}
-		if n, err := read(r); n != 0 || !errors.Is(err, errLetGo) {
-			t.Errorf("%s: %d bytes, %v", name, n, err)
-		}
-	}
-}
-
-// TestEarlyAnswer: an acknowledgement that comes before the server has read all rows
-// acknowledges nothing.
-func TestEarlyAnswer(t *testing.T) {
-	s := far(t, time.Minute, func(http.ResponseWriter, *http.Request) {})
-	piece := make([]byte, 1<<20)
-	err := s.client.insertPieces(t.Context(), s.client.shards[0], s.dead, func(yield func([]byte) bool) {
-		for range 64 { // more than sockets hold
-			if !yield(piece) {
-				return
-			}
-		}
-	})
-	if err == nil {
-		t.Error("rows that were not read count as written")
-	}
-}
-
-// TestForesee: a run of rows of one length moves seldom, and then has little room to spare.
-func TestForesee(t *testing.T) {
-	const n = 10_000
-	c := value("words", "String", 2)
-	moves := 0
-	for i := range n {
-		before := cap(c.runs[1])
-		c.runs[1] = append(c.runs[1], make([]byte, 100)...)
-		if c.foresee(i+1, n); cap(c.runs[1]) != before {
-			moves++
-		}
-	}
-	if spare := cap(c.runs[1]) - 100*n; moves > 10 || spare > 100*n/5 || len(c.runs[1]) != 100*n {
-		t.Errorf("%d moves, and %d bytes to spare", moves, spare)
 	}
 }

@@ -2,13 +2,11 @@ package clickhouse
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,78 +92,6 @@ func TestJoint(t *testing.T) {
 		ask(slow, "slow")
 		expect("alone", "a b unannounced", "after", "quick", "slow")
 		asked.Wait()
-	})
-}
-
-// TestJointFails: an error is that of all its requests. A request whose time is over says what was not
-// answered. One that is given up leaves the others alone, and a statement that nothing waits for is cancelled.
-func TestJointFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &statements{err: errors.New("refused")}
-		j := &joint[string]{what: "read the ledger", run: s.run, patience: patience}
-		results := make(chan error, 3)
-		ask := func(ctx context.Context, ticket *ticket) {
-			go func() { results <- j.do(ctx, ticket, "x") }()
-			synctest.Wait()
-		}
-		a, b := j.expect(), j.expect()
-		ask(t.Context(), a)
-		ask(t.Context(), b)
-		for range 2 {
-			if err := <-results; !errors.Is(err, s.err) {
-				t.Errorf("the error is %v", err)
-			}
-		}
-
-		var ended atomic.Bool
-		s.on = func(ctx context.Context) error {
-			select {
-			case <-ctx.Done():
-				ended.Store(true)
-				return ctx.Err()
-			case <-time.After(time.Second):
-				return nil
-			}
-		}
-		given, giveUp := context.WithCancel(t.Context())
-		a, b = j.expect(), j.expect()
-		ask(given, a)
-		ask(t.Context(), b)
-		giveUp()
-		if err := <-results; !errors.Is(err, context.Canceled) {
-			t.Errorf("given up: %v", err)
-		}
-		if err := <-results; err != nil || ended.Load() {
-			t.Errorf("the other one: %v; its statement was cancelled: %v", err, ended.Load())
-		}
-
-		given, giveUp = context.WithCancel(t.Context())
-		ask(given, nil)
-		giveUp()
-		<-results
-		synctest.Wait()
-		if !ended.Load() {
-			t.Error("nothing waits for a statement, and it goes on")
-		}
-
-		ended.Store(false)
-		a = j.expect()
-		given, giveUp = context.WithCancel(t.Context())
-		ask(given, nil) // waits for a
-		giveUp()
-		<-results
-		j.leave(a)
-		synctest.Wait()
-		if !ended.Load() {
-			t.Error("a request was given up before its statement began, and it goes on")
-		}
-
-		short, end := context.WithTimeout(t.Context(), time.Millisecond)
-		defer end()
-		ask(short, nil)
-		if err := <-results; !errors.Is(err, context.DeadlineExceeded) || err.Error() != "clickhouse: read the ledger: no answer in time: context deadline exceeded" {
-			t.Errorf("not answered in time: %v", err)
-		}
 	})
 }
 

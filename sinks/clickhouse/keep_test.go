@@ -8,62 +8,7 @@ import (
 
 	"weir/audit"
 	"weir/event"
-	"weir/internal/await"
 )
-
-// TestKeepRaised: rows that are there live as long as the new keep says, and those that have
-// expired by the keep of before are not missed.
-func TestKeepRaised(t *testing.T) {
-	c := open(t)
-	j := actives()
-	const day = 24 * time.Hour
-	j.Keep, j.Rollups = 4*day, []Rollup{{Window: time.Minute, Keep: 3 * day}, {Window: time.Hour}}
-	s := install(t, c, j)
-	op := operator(t, s.layout.Spec, 0, 1)
-	observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 1, "a"))
-	write(t, s, op.Take())
-	roll(t, s, true)
-	// It is as if this had been five days ago: the rows are gone, and the line is there.
-	run(t, c, "TRUNCATE TABLE "+c.name("clicks_state"), "TRUNCATE TABLE "+c.name("clicks_1m_rollup"),
-		"ALTER TABLE "+c.name(LedgerTable)+" UPDATE began = began - 5 * 86400, flushed_at = flushed_at - 5 * 86400 WHERE 1 SETTINGS mutations_sync = 1",
-		"ALTER TABLE "+c.name("clicks_1h_rollup")+" UPDATE rolled_at = rolled_at - 5 * 86400 WHERE 1 SETTINGS mutations_sync = 1",
-		"ALTER TABLE "+c.name("weir_schema")+" DELETE WHERE object = 'clicks_1m_rollup' SETTINGS mutations_sync = 1")
-	observe(t, op, 1, 0, event.Time(noon+7_200_000), click(noon+7_200_000, "/", 2, "b"))
-	write(t, s, op.Take())
-	roll(t, s, true)
-
-	j.Keep, j.Rollups[0].Keep = 900*day, 800*day
-	if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
-		t.Fatal(err)
-	}
-	await.Until(t, func() error {
-		if n := one(t, c, "SELECT count() FROM system.mutations WHERE database = "+text(c.cfg.Database)+" AND NOT is_done"); n != "(0)" {
-			return fmt.Errorf("%s mutations are not done", n)
-		}
-		return nil
-	})
-	for table, days := range map[string]int{"clicks_state": 900, "clicks_1m_rollup": 800} {
-		if got := one(t, c, fmt.Sprintf("SELECT count() > 0, min(delete_ttl_info_max > now() + %d * 86400) FROM system.parts WHERE active AND rows > 0 AND database = %s AND table = %s", days-1, text(c.cfg.Database), text(table))); got != "(1,1)" {
-			t.Errorf("the rows of %s do not live as long as they should: %s", table, got)
-		}
-	}
-
-	s, err := c.Job(t.Context(), j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.quiet = -time.Hour
-	a := audit.New(audit.Job{Name: "clicks", Topic: "clicks", Chunk: j.Spec.Chunk}, audit.Scope{From: 1})
-	if err := s.Audit(t.Context(), a, nil); err != nil {
-		t.Fatal(err)
-	}
-	for f := range a.Findings {
-		t.Errorf("the audit finds %+v", f)
-	}
-	if got := read(t, c, "SELECT kind, detail FROM "+c.name("weir_audit")); len(got) != 0 {
-		t.Errorf("the view finds %q", got)
-	}
-}
 
 // TestExpiredUncounted: events of which the state rows expired before they were rolled up, or before the
 // rest of their window was counted, are in no view. The audit notes how many, if a rollup is kept for ever.
@@ -116,50 +61,6 @@ func TestExpiredUncounted(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestRollupKeepRaised: windows of a rollup that have expired by its keep of before are made again, as far as there
-// are the rows that it is made from, and nothing calls them missing.
-func TestRollupKeepRaised(t *testing.T) {
-	const day = 24 * time.Hour
-	for _, keep := range []time.Duration{5 * day, 0} {
-		c := open(t)
-		j := actives()
-		j.Keep, j.Rollups = ages, []Rollup{{Window: time.Minute, Keep: 2 * day}, {Window: time.Hour}}
-		s := install(t, c, j)
-		op := operator(t, s.layout.Spec, 0)
-		observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 1, "a"))
-		write(t, s, op.Take())
-		roll(t, s, true)
-		run(t, c, "TRUNCATE TABLE "+c.name("clicks_1m_rollup")) // it is as if this had been three days ago
-
-		j.Rollups[0].Keep = keep
-		if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
-			t.Fatal(err)
-		}
-		s, err := c.Job(t.Context(), j)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.quiet = -time.Hour
-		for _, when := range []string{"migrated", "rolled up"} {
-			if when == "rolled up" {
-				roll(t, s, true)
-			}
-			for _, f := range findings(t, s) {
-				t.Errorf("keep %v, %s: the audit finds %+v", keep, when, f)
-			}
-			if got := read(t, c, "SELECT kind, detail FROM "+c.name("weir_audit")); len(got) != 0 {
-				t.Errorf("keep %v, %s: the view finds %q", keep, when, got)
-			}
-			for _, view := range []string{"clicks_1m", "clicks_1h"} {
-				if got := one(t, c, "SELECT hits FROM "+c.name(view)); got != "(1)" {
-					t.Errorf("keep %v, %s: %s has %s hits", keep, when, view, got)
-				}
-			}
-		}
-		noTail(t, s)
 	}
 }
 
@@ -251,10 +152,10 @@ func TestWholeSince(t *testing.T) {
 		if how != "added" {
 			j.Rollups = append([]Rollup{{Window: time.Minute, Keep: 3 * day}}, longer...)
 		}
-		s := install(t, c, j)
+		s := full(t, c, j)
 		if how == "back" {
 			j.Rollups = longer
-			s = install(t, c, j)
+			s = full(t, c, j)
 		}
 		op, n := operator(t, s.layout.Spec, 0, 1), int64(0)
 		today := time.Now().Unix() / 86400 * 86400
@@ -341,33 +242,5 @@ func TestWholeSince(t *testing.T) {
 		if got := read(t, c, "SELECT kind, detail FROM "+c.name("weir_audit")); len(got) != 0 {
 			t.Errorf("%s: the view finds %q", how, got)
 		}
-	}
-}
-
-// TestWholeFromBelow: a rollup that is added above one that is kept for ever has every window, however long ago.
-func TestWholeFromBelow(t *testing.T) {
-	c := open(t)
-	j := actives()
-	j.Rollups = []Rollup{{Window: time.Minute}, {Window: 24 * time.Hour}}
-	j.Keep = 96 * time.Hour
-	s := unaudited(t, c, j)
-	op := operator(t, s.layout.Spec, 0)
-	observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 7, "a"))
-	write(t, s, op.Take())
-	roll(t, s, true)
-	run(t, c, "INSERT INTO "+c.name("weir_jobs")+" SELECT * REPLACE (created_at - toIntervalDay(10) AS created_at) FROM "+c.name("weir_jobs"),
-		"TRUNCATE TABLE "+c.name("clicks_state")) // it is as if days had passed
-	j.Rollups = []Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}}
-	if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Job(t.Context(), j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roll(t, s, true)
-	at := time.UnixMilli(noon).UTC().Format(time.DateOnly)
-	if got := one(t, c, fmt.Sprintf("SELECT sum(hits) FROM %s(from='%s', to='%s', size=7200, every=7200)", c.name("clicks_over_total"), at, time.UnixMilli(noon).UTC().AddDate(0, 0, 1).Format(time.DateOnly))); got != "(1)" {
-		t.Errorf("windows of two hours have %s events", got)
 	}
 }

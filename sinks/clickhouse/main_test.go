@@ -42,29 +42,28 @@ func long(t *testing.T) {
 	t.Parallel()
 }
 
-// install makes the tables and views of a job and opens it. It does not check the tables
+// install makes the tables and views of a job and opens it, without the views that questions are asked of and
+// weir_audit, which take the engine three times as long as all the rest. It does not check the tables
 // as Client.Job does. In an empty database it runs the statements of a migration without
 // reading anything for them first, and makes the functions, which belong to the engine,
 // only once: together two thirds of what Migrate costs.
 func install(t testing.TB, c *Client, j Job) *Sink {
 	t.Helper()
-	return without(t, c, j, func(string, *layout) bool { return false })
+	return without(t, c, j, func(object string, l *layout) bool {
+		return slices.Contains(auditViews, object) || slices.Contains(l.overNames(), object) || slices.Contains(l.idsNames(), object)
+	})
 }
 
-// unaudited is install without the view weir_audit, which the engine takes as long to make
-// as three tables. It is for tests that do not read it, nor count what Migrate does next.
-func unaudited(t testing.TB, c *Client, j Job) *Sink {
+// asking is install with the views that questions are asked of.
+func asking(t testing.TB, c *Client, j Job) *Sink {
 	t.Helper()
 	return without(t, c, j, func(object string, _ *layout) bool { return slices.Contains(auditViews, object) })
 }
 
-// unasked is unaudited without the views that questions are asked of, which take the
-// engine twice as long to make as all the rest. It is for tests that ask none.
-func unasked(t testing.TB, c *Client, j Job) *Sink {
+// full is install with all views, for tests that read weir_audit, or what Job says or Migrate does next.
+func full(t testing.TB, c *Client, j Job) *Sink {
 	t.Helper()
-	return without(t, c, j, func(object string, l *layout) bool {
-		return slices.Contains(auditViews, object) || slices.Contains(l.overNames(), object) || slices.Contains(l.idsNames(), object)
-	})
+	return without(t, c, j, func(string, *layout) bool { return false })
 }
 
 func without(t testing.TB, c *Client, j Job, out func(object string, l *layout) bool) *Sink {

@@ -34,14 +34,14 @@ type Statement struct {
 	Shard  string // the addresses of the shard on which it runs; empty if there is only one
 	SQL    string // without digests of passwords and random texts
 	run    string // the full text, if it is not SQL
+	lacks  string // what a job cannot do without; empty: it runs as before until then
 }
 
 // Migrate makes the database what the jobs need, and returns the statements that it ran,
 // or with DryRun would run; none means that nothing was to be done. It creates missing
-// objects, adds columns that are new to the job or to this version of weir, replaces
-// views and functions, and changes TTLs. It never drops a column or changes its type. If
-// a table was altered by hand, or a job means something else than before, it returns a
-// fatal error.
+// objects, adds columns of measures, replaces views and functions, and changes TTLs and
+// settings. It never drops a column or changes its type. If a table differs in anything
+// else, or a job means something else than before, it returns a fatal error.
 //
 // Every statement may be run again, also by two processes at once, and is recorded in
 // weir_schema.
@@ -67,7 +67,7 @@ func (c *Client) Migrate(ctx context.Context, jobs []Job, m Migration) ([]Statem
 
 // migrate is Migrate for one shard. ids are those that the shards have, or are to get.
 func (c *Client) migrate(ctx context.Context, on *replicas, ids []string, at int, layouts []*layout, m Migration) ([]Statement, error) {
-	inv, err := c.inventory(ctx, on)
+	inv, err := c.inventory(ctx, on, layouts...)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (inv *inventory) wholeFrom(l *layout, table string, keep, now int64) int64 
 // lives returns for how many seconds the rows of a rollup live so far, or will, if it is new.
 func (inv *inventory) lives(v *level) int64 {
 	if t, ok := inv.tables[v.table]; ok {
-		return lives(ttlOf(t.create))
+		return lives(t.as["TTL"])
 	}
 	return cmp.Or(v.length().keep, math.MaxInt64)
 }
@@ -259,9 +259,9 @@ func (inv *inventory) comesBack(l *layout, i int) bool {
 	return false
 }
 
-// wanted returns the views as they should be. It leaves out the views of a job whose
+// views returns the views as they should be. It leaves out the views of a job whose
 // database has a newer version: they show that one.
-func (c *Client) wanted(inv *inventory, layouts []*layout) []view {
+func (c *Client) views(inv *inventory, layouts []*layout) []view {
 	all := c.spread(layouts)
 	for _, l := range layouts {
 		inv.mark(l)
@@ -269,59 +269,36 @@ func (c *Client) wanted(inv *inventory, layouts []*layout) []view {
 			all = append(all, l.views(c)...)
 		}
 	}
-	if c.sharded() && !c.wide { // a shard alone has a part of the rows, and the ledger of all or none
-		return all
+	if !c.sharded() || c.wide { // a shard alone has a part of the rows, and the ledger of all or none
+		all = append(all, c.audits(inv, layouts)...)
 	}
-	return append(all, c.audits(inv, layouts)...)
+	for i := range all {
+		all[i].sign()
+	}
+	return all
 }
 
-// made reports whether weir_schema records that weir migrate has made the column.
-func (inv *inventory) made(table string, col column) bool {
-	_, added := inv.recorded[table+" "+col.name]
-	return added || strings.Contains(inv.recorded[table], "\n    "+quote(col.name)+" ")
-}
-
-// addable reports whether a column that was dropped may be made again. That is so for the
-// columns of measures, which are then empty in older windows.
+// addable reports whether a migration adds the column. That is so for the columns of
+// measures, which are then empty in older windows.
 func (t *table) addable(col column) bool {
 	return t.appends && !slices.Contains(reserved, col.name) && !slices.Contains(t.order, col.name) && !slices.Contains(t.order, quote(col.name))
 }
 
-// retain returns the statement that changes the TTL of the rows, or "" if the TTL is what
-// it should be. Each part of a table says until when its rows live, so the server computes
-// that anew, in the background. Otherwise it removes the rows at the time of before, also
-// if they are to live longer now.
-func (t *table) retain(c *Client, create string) string {
-	alter := "ALTER TABLE " + c.name(t.name) + c.onCluster()
-	switch {
-	case ttlOf(create) == t.ttl:
-		return ""
-	case t.ttl == "":
-		return alter + " REMOVE TTL"
-	}
-	return alter + " MODIFY TTL " + t.ttl + " SETTINGS materialize_ttl_after_modify = 1"
-}
-
-// tune returns the statement that sets what the table has no setting of, or "". A setting that
-// the table has stays, because an administrator may have changed it, but for those of Config.Fsync.
-func (t *table) tune(c *Client, create string) string {
-	var changes []string
+// tune returns what the table has no setting of. A setting that the table has stays, because
+// an administrator may have changed it, but for those of Config.Fsync.
+func (t *table) tune(c *Client, settings string) (changes []string) {
 	for _, m := range t.merging() {
-		if !strings.Contains(create, m.name+" = ") {
+		if !strings.Contains(settings, m.name+" = ") {
 			changes = append(changes, m.String())
 		}
 	}
-	changes = append(changes, c.unsynced(create)...)
-	if changes == nil {
-		return ""
-	}
-	return "ALTER TABLE " + c.name(t.name) + c.onCluster() + " MODIFY SETTING " + strings.Join(changes, ", ")
+	return append(changes, c.unsynced(settings)...)
 }
 
-// unsynced returns what a table has to set for it to be as Config.Fsync says, given its CREATE statement.
-func (c *Client) unsynced(create string) (changes []string) {
+// unsynced returns what a table has to set for it to be as Config.Fsync says, given its settings.
+func (c *Client) unsynced(settings string) (changes []string) {
 	for _, name := range synced {
-		switch on := strings.Contains(create, name+" = 1"); {
+		switch on := strings.Contains(settings, name+" = 1"); {
 		case c.cfg.Fsync && !on:
 			changes = append(changes, name+" = 1")
 		case on && !c.cfg.Fsync:
@@ -329,15 +306,6 @@ func (c *Client) unsynced(create string) (changes []string) {
 		}
 	}
 	return changes
-}
-
-// ttlOf returns the TTL of the rows, given the CREATE statement of a table.
-func ttlOf(create string) string {
-	_, have, _ := strings.Cut(create, ") ENGINE = ") // columns have TTLs of their own
-	_, have, _ = strings.Cut(have, " TTL ")
-	have, _, _ = strings.Cut(have, " SETTINGS ")
-	have, _, _ = strings.Cut(have, " COMMENT ")
-	return strings.TrimSpace(have)
 }
 
 // longer reports whether rows live longer with a TTL than with the one of before.
@@ -352,33 +320,6 @@ func lives(ttl string) int64 {
 		return math.MaxInt64 // for ever
 	}
 	return s
-}
-
-// forget returns the statement that changes the TTLs of columns, and these columns, or "" if
-// the TTLs are what keep_states says. The server applies it to the rows that exist too, in
-// the background, because keep_states holds for these as well.
-func (t *table) forget(c *Client, create string) (sql string, columns []string) {
-	var changes []string
-	for _, col := range t.columns {
-		_, rest, there := strings.Cut(create, col.definition())
-		if !there { // a column that is missing is added with its TTL
-			continue
-		}
-		have, found := strings.CutPrefix(rest, columnTTL)
-		switch {
-		case col.ttl != "" && !(found && (strings.HasPrefix(have, col.ttl+",") || strings.HasPrefix(have, col.ttl+")"))):
-			changes = append(changes, "MODIFY COLUMN "+col.String())
-		case col.ttl == "" && found:
-			changes = append(changes, "MODIFY COLUMN "+quote(col.name)+" REMOVE TTL")
-		default:
-			continue
-		}
-		columns = append(columns, col.name)
-	}
-	if changes == nil {
-		return "", nil
-	}
-	return "ALTER TABLE " + c.name(t.name) + c.onCluster() + " " + strings.Join(changes, ", "), columns
 }
 
 // register returns the rows of the job in weir_jobs: one for the job, then one for each

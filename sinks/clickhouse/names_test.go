@@ -87,7 +87,7 @@ func TestNamesAfterRestart(t *testing.T) {
 	for i, name := range []string{"top", "cube", "true"} {
 		j.Spec.Measures[i].Name = name
 	}
-	s := install(t, c, j)
+	s := asking(t, c, j)
 	tables, views := s.layout.objects()
 	for _, name := range append(tables, views...) {
 		if err := again(name); err != nil {

@@ -261,7 +261,7 @@ func (d overData) view(total string) view {
 	for _, c := range d.columns() {
 		texts = append(texts, c.String())
 	}
-	return view{name, "CREATE OR REPLACE VIEW " + d.c.name(name) + d.c.onCluster() + "\n(" + strings.Join(texts, ", ") + ")\nAS " + render("over", d)}
+	return view{name: name, sql: createView + d.c.name(name) + d.c.onCluster() + "\n(" + strings.Join(texts, ", ") + ")\nAS " + render("over", d)}
 }
 
 // columns returns the columns of an answer.

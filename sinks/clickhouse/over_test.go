@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -20,8 +19,7 @@ type asked struct {
 	op *window.Operator
 	n  int64
 
-	seen  []sighting
-	asked int // questions for who came back
+	seen []sighting
 }
 
 // A sighting is an event as a naive pass knows it.
@@ -64,7 +62,7 @@ func newAsked(t *testing.T, c *Client, measures []window.Measure, rollups ...Rol
 	j.Spec.By = j.Spec.By[:1]
 	j.Spec.Chunk = 256
 	j.Spec.Measures = measures
-	s := unaudited(t, c, j)
+	s := asking(t, c, j)
 	return &asked{Sink: s, t: t, op: operator(t, s.layout.Spec, 0)}
 }
 
@@ -86,65 +84,6 @@ func random(r *rand.Rand, n int, from, until int64) (all []sighting) {
 	}
 	slices.SortFunc(all, func(a, b sighting) int { return int(a.at - b.at) })
 	return all
-}
-
-// answer is what a naive pass says of the events in [from, until), of one page or of all,
-// as answers of a view are printed by told.
-func (a *asked) answer(page string, from, until int64) string {
-	hits, users, revenue := 0, map[int]bool{}, int64(0)
-	least, most := int64(1<<40), int64(-1)
-	for _, e := range a.seen {
-		if e.at < from || e.at >= until || page != "" && e.page != page {
-			continue
-		}
-		hits++
-		users[e.user] = true
-		revenue += e.price
-		least, most = min(least, e.price), max(most, e.price)
-	}
-	if hits == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s%d-%d: %d hits %d %d ids %d.%02d in [%d, %d]", page, from, until, hits, len(users), len(users), revenue/100, revenue%100, least, most)
-}
-
-// told has a view's answer in the words of answer.
-func (a *asked) told(view, params string) []string {
-	a.t.Helper()
-	page := "page"
-	if strings.HasSuffix(view, "_total") {
-		page = "''"
-	}
-	rows := read(a.t, a.client, "SELECT concat("+page+", toString(toUnixTimestamp(window_start)), '-', toString(toUnixTimestamp(window_end)), ': ', toString(hits), ' hits ', ifNull(toString(people), '?'), ' ', ifNull(toString(active), '?'), ' ids ', "+
-		"toDecimalString(revenue, 2), ' in [', toString(round(least * 100)), ', ', toString(round(most * 100)), ']') FROM "+a.client.name(view)+"("+params+")")
-	for i, r := range rows {
-		rows[i] = strings.TrimSuffix(strings.TrimPrefix(r, "('"), "')")
-	}
-	sort.Strings(rows)
-	return rows
-}
-
-// want compares a view, and the one of all pages, with a naive pass over windows.
-func (a *asked) want(view, params string, windows [][2]int64) {
-	a.t.Helper()
-	var each, total []string
-	for _, w := range windows {
-		for _, page := range []string{"/0", "/1", "/2"} {
-			if s := a.answer(page, w[0], w[1]); s != "" {
-				each = append(each, s)
-			}
-		}
-		if s := a.answer("", w[0], w[1]); s != "" {
-			total = append(total, s)
-		}
-	}
-	sort.Strings(each)
-	sort.Strings(total)
-	for name, want := range map[string][]string{view: each, view + "_total": total} {
-		if got := a.told(name, params); !slices.Equal(got, want) {
-			a.t.Errorf("%s(%s) has %d windows, want %d\n%s\nwant\n%s", name, params, len(got), len(want), strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-	}
 }
 
 // hopped returns the least range around a range that windows of a size, one every so many seconds, fill exactly, and
@@ -191,24 +130,6 @@ func refusedBy(t *testing.T, c *Client, ask, want string) {
 	}
 }
 
-// hops compares clicks_over. A range that its windows do not fill is refused, with one that they fill.
-func (a *asked) hops(from, to, size, every int64) {
-	a.t.Helper()
-	first, last, all := hopped(from, to, size, every)
-	params := func(from, to int64) string {
-		return fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=%d, every=%d", from, to, size, every)
-	}
-	if first != from || last != to {
-		clock := func(at int64) string { return time.Unix(at, 0).UTC().Format(time.DateTime) }
-		want := fmt.Sprintf("write from = '%s' and to = '%s'", clock(first), clock(last))
-		if to-from < size {
-			want = fmt.Sprintf("write a size of %d or less", to-from)
-		}
-		refusedBy(a.t, a.client, "clicks_over("+params(from, to)+")", want)
-	}
-	a.want("clicks_over", params(first, last), all)
-}
-
 // calendar returns the periods of a zone that begin between two dates, as package time has
 // them.
 func (a *asked) calendar(from, to, unit, zone string) (all [][2]int64) {
@@ -252,76 +173,6 @@ func (a *asked) calendar(from, to, unit, zone string) (all [][2]int64) {
 		}
 	}
 	return all
-}
-
-// days compares clicks_calendar with what package time says of the zone, and with every
-// clicks_cumulative.
-func (a *asked) days(from, to, unit, zone string, every int64) {
-	a.t.Helper()
-	all := a.calendar(from, to, unit, zone)
-	var so [][2]int64
-	for _, p := range all {
-		for at := p[0]; every > 0 && at < p[1]; at += every {
-			so = append(so, [2]int64{p[0], min(at+every, p[1])})
-		}
-	}
-	params := fmt.Sprintf("from='%s', to='%s', unit='%s', zone='%s'", from, to, unit, zone)
-	a.want("clicks_calendar", params, all)
-	if every > 0 {
-		a.want("clicks_cumulative", fmt.Sprintf("%s, every=%d", params, every), so)
-	}
-}
-
-// TestOver: windows that are asked for have what a naive pass over the events finds,
-// whatever the rollups have of it: in days of 23 and of 25 hours, in zones that differ by
-// half an hour, where a day begins at one, and over ranges with nothing.
-func TestOver(t *testing.T) {
-	long(t)
-	for name, rollups := range map[string][]Rollup{
-		"three rollups": {{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}},
-		"one":           {{Window: 15 * time.Minute}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := newAsked(t, open(t), ofNumbers, rollups...)
-			r := rand.New(rand.NewPCG(1, 18))
-			at := func(s string) int64 {
-				d, err := time.Parse(time.RFC3339, s)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return d.Unix()
-			}
-			autumn, spring := at("2025-10-24T12:00:00Z"), at("2026-03-07T00:00:00Z")
-			few := func() {
-				t.Helper()
-				a.hops(autumn, autumn+4*86400, 21600, 5400)
-				a.days("2025-10-24", "2025-10-28", "day", "Europe/Berlin", 10800)
-				a.days("2025-10-01", "2025-12-01", "month", "Asia/Kolkata", 0)
-			}
-			a.count(random(r, 500, autumn, autumn+4*86400)...)
-			a.count(random(r, 500, spring, spring+32*86400)...)
-			roll(t, a.Sink, true)
-			few() // all in rollups
-			a.count(random(r, 60, autumn, autumn+4*86400)...)
-			few() // some windows of each level have newer rows
-			if len(rollups) == 1 {
-				return
-			}
-			a.hops(autumn+86400+900, autumn+86400+7200, 1800, 900)
-			a.hops(autumn+86400, autumn+2*86400, 3600, 7200) // with gaps
-			a.hops(autumn-86400, autumn+5*86400, 86400, 86400)
-			a.hops(autumn-900_000, autumn-90_000, 900, 900) // empty
-			a.days("2025-10-20", "2025-11-03", "week", "Europe/Berlin", 0)
-			a.days("2026-03-07", "2026-03-10", "day", "America/New_York", 3600)
-			a.days("2026-03-27", "2026-03-31", "day", "Asia/Beirut", 0)
-			a.days("2026-04-03", "2026-04-07", "day", "Australia/Lord_Howe", 1800)
-			a.days("2026-03-01", "2026-04-01", "month", "Europe/Berlin", 0)
-			a.days("2024-03-01", "2024-04-01", "day", "UTC", 3600) // empty
-			apia := at("2011-12-29T00:00:00Z")
-			a.count(random(r, 200, apia, apia+3*86400)...) // without the 30th
-			a.days("2011-12-28", "2012-01-02", "day", "Pacific/Apia", 14400)
-		})
-	}
 }
 
 // TestOverLevels: a question reads the longest windows that fit, and all of them once.
@@ -385,72 +236,6 @@ func TestOverRefuses(t *testing.T) {
 		"clicks_retention_over(measure='people', from='2026-10-01 00:00:00', to='2026-10-01 00:30:00', size=3600)": "write a size of 1800 or less",
 	} {
 		refusedBy(t, c, ask, want)
-	}
-}
-
-// TestOverUneven: windows that lie in two days of a zone are refused, whether they are rolled up or
-// not, and also where the range begins within one.
-func TestOverUneven(t *testing.T) {
-	c := open(t)
-	a := newAsked(t, c, ofNumbers, Rollup{Window: time.Hour}, Rollup{Window: 24 * time.Hour})
-	midnight := time.Date(2025, 10, 23, 18, 30, 0, 0, time.UTC).Unix() // of the 24th in Kolkata
-	a.count(sighting{midnight + 60, "/0", 1, 100}, sighting{midnight + 7200, "/0", 2, 100})
-	ask := func(params string) {
-		t.Helper()
-		for _, view := range []string{"clicks_calendar(", "clicks_cumulative(every=3600, ", "clicks_retention(measure='people', "} {
-			err := c.query(t.Context(), "ask", "SELECT count() FROM "+quote(c.cfg.Database)+"."+view+params+")", func(func(...any) error) error { return nil })
-			if err == nil || !strings.Contains(err.Error(), "windows of 1h of job clicks do not divide days of this time zone") {
-				t.Errorf("%s%s: %v", view, params, err)
-			}
-		}
-	}
-	for range 2 {
-		ask("from='2025-10-24', to='2025-10-25', unit='day', zone='Asia/Kolkata'") // the window of midnight begins before
-		ask("from='2025-10-23', to='2025-10-24', unit='day', zone='Asia/Kolkata'")
-		ask("from='2025-10-20', to='2025-10-27', unit='week', zone='Asia/Kolkata'")
-		a.days("2025-10-23", "2025-10-26", "day", "Asia/Tokyo", 7200)
-		roll(t, a.Sink, true)
-	}
-}
-
-// TestOverBeginning: questions from the beginning of 1970 on are answered, and so is one about sixty
-// years.
-func TestOverBeginning(t *testing.T) {
-	a := newAsked(t, open(t), ofIDs, Rollup{Window: time.Minute})
-	year := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	a.count(sighting{0, "/0", 1, 100}, sighting{3600, "/1", 1, 100}, sighting{year.Unix(), "/0", 1, 100})
-	q := Question{Measure: "people", From: time.Unix(0, 0), Until: time.Unix(7200, 0), Group: [][]byte{nil}}
-	same := func(what string, got any, err error, want string) {
-		t.Helper()
-		if fmt.Sprint(got) != want || err != nil {
-			t.Errorf("%s: %v, %v, want %s", what, got, err, want)
-		}
-	}
-	steps := q
-	steps.Steps = []string{"people:/0", "people:/1"}
-	funnel, err := a.Funnel(t.Context(), steps)
-	same("funnel", len(funnel), err, "2")
-	if len(funnel) == 2 && funnel[1].Least != 1 {
-		t.Errorf("funnel: %v", funnel)
-	}
-	for _, from := range []int64{0, 60, 3600} {
-		sessions := q
-		sessions.From, sessions.Gap, sessions.Step = time.Unix(from, 0), 10*time.Minute, time.Hour
-		begun, err := a.Sessions(t.Context(), sessions)
-		same("sessions", len(begun), err, map[int64]string{0: "2", 60: "1", 3600: "1"}[from])
-	}
-	ever := q
-	ever.Measure, ever.Until, ever.Long = "hits", year.Add(time.Hour), true
-	told, err := a.Long(t.Context(), ever)
-	if err != nil || len(told) != 1 || told[0].Number != "3" {
-		t.Errorf("hits: %v, %v", told, err)
-	}
-	years := q
-	years.Until, years.Unit, years.Zone, years.Periods = year.Add(time.Hour), "year", "UTC", 60
-	retention, err := a.Retention(t.Context(), years)
-	same("retention", len(retention), err, "3")
-	if len(retention) == 3 && (retention[1].Returned != 1 || !retention[1].Start.Equal(time.Unix(0, 0)) || !retention[1].Later.Equal(year)) {
-		t.Errorf("retention: %v", retention)
 	}
 }
 

@@ -2,7 +2,6 @@ package clickhouse
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -99,58 +98,10 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestQuestionNames: columns may be called as the statements' own names are.
-func TestQuestionNames(t *testing.T) {
-	long(t)
-	for _, names := range [][]string{{"at", "n"}, {"value", "counts"}, {"slots", "whole"}, {"st", "ids"}, {"both", "later"}} {
-		t.Run(strings.Join(names, "-"), func(t *testing.T) {
-			c := open(t)
-			spec := sinktest.Spec()
-			for i, name := range names {
-				spec.By[i].Name = name
-			}
-			whole, err := sinktest.NewLog(5).Whole(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			(&backend{c: c}).Open(t, spec)
-			s := c.sink(plan(t, suiteJob(spec)))
-			write(t, s, whole)
-			columns := map[string][]string{"hits": {"hits"}}
-			for m := range s.layout.counted {
-				for name := range m.shows("") {
-					columns[m.Name] = append(columns[m.Name], quote(name))
-				}
-			}
-			if len(columns) < 10 {
-				t.Fatalf("%d measures", len(columns))
-			}
-			same := func(name, got, want string) {
-				t.Helper()
-				g, w := read(t, c, got), read(t, c, want)
-				slices.Sort(g)
-				slices.Sort(w)
-				if len(w) == 0 || !slices.Equal(g, w) {
-					t.Errorf("%s: %d rows, want %d\n%s", name, len(g), len(w), got)
-				}
-			}
-			for measure, shown := range columns {
-				q := Question{Measure: measure, Columns: names, Step: time.Minute, From: time.UnixMilli(0), Until: time.UnixMilli(1 << 41), Group: [][]byte{nil, nil}}
-				same(measure, s.SQL(q), fmt.Sprintf("SELECT %s, %s, window_start, %s FROM %s", names[0], names[1], strings.Join(shown, ", "), c.name("suite_1m")))
-			}
-			q := Question{Measure: "hits", Columns: names[:1], Limit: 2, From: time.UnixMilli(0), Until: time.UnixMilli(1 << 41), Group: [][]byte{nil, nil}}
-			same("top", s.SQL(q), fmt.Sprintf("SELECT %[1]s, sum(hits) AS most FROM %[2]s GROUP BY %[1]s ORDER BY most DESC, %[1]s LIMIT 2", names[0], c.name("suite_1m")))
-			q = Question{Measure: "active", Step: 5 * time.Minute, Returning: true, From: time.UnixMilli(0), Until: time.UnixMilli(1 << 41), Group: [][]byte{nil, nil}}
-			same("who came back", s.SQL(q), fmt.Sprintf("WITH x AS (SELECT toStartOfInterval(window_start, INTERVAL 5 MINUTE) AS step, groupBitmapMergeState(active) AS people FROM %s GROUP BY step) "+
-				"SELECT a.step, b.step, bitmapAndCardinality(a.people, b.people) FROM x AS a CROSS JOIN x AS b WHERE a.step <= b.step", c.name("suite_state")))
-		})
-	}
-}
-
 // TestDeadLetters: the last dead letters come back as they were written, each once.
 func TestDeadLetters(t *testing.T) {
 	c := open(t)
-	s := unasked(t, c, actives())
+	s := install(t, c, actives())
 	op := operator(t, s.layout.Spec, 0)
 	for i := range int64(3) {
 		observe(t, op, 0, i, noon, fmt.Sprintf(`{"ts":"x%d"}`, i))
@@ -167,38 +118,4 @@ func TestDeadLetters(t *testing.T) {
 			t.Errorf("%+v, want %+v", d, want)
 		}
 	}
-}
-
-// TestDeadLettersOfAnyTime: the time of a record may be any int64. Where a DateTime64 has it not, SQL and
-// DeadLetters have the first or the last one that it has, also of a row that has another.
-func TestDeadLettersOfAnyTime(t *testing.T) {
-	c := open(t)
-	s := unasked(t, c, actives())
-	op := operator(t, s.layout.Spec, 0)
-	want := map[int64]string{0: "1900-01-01 00:00:00.000", 1: "1900-01-01 00:00:00.000", 2: "1969-12-31 23:59:59.999", 3: "2299-12-31 23:59:59.999", 4: "2299-12-31 23:59:59.999"}
-	for i, at := range []event.Time{math.MinInt64, -2_208_988_800_001, -1, 10_413_792_000_000, math.MaxInt64} {
-		observe(t, op, 0, int64(i), at, "{}")
-	}
-	write(t, s, op.Take())
-	check := func() {
-		t.Helper()
-		got, err := s.DeadLetters(t.Context(), 10)
-		if err != nil || len(got) != len(want) {
-			t.Fatalf("%d dead letters, %v", len(got), err)
-		}
-		for _, d := range got {
-			if at := time.UnixMilli(int64(d.Time)).UTC().Format("2006-01-02 15:04:05.000"); at != want[d.Offset] {
-				t.Errorf("offset %d: %s, want %s", d.Offset, at, want[d.Offset])
-			}
-		}
-	}
-	check()
-	rows := read(t, c, "SELECT offset, toString(record_time) FROM "+c.name("weir_dead_letters")+" ORDER BY offset")
-	for i, row := range rows {
-		if to := fmt.Sprintf("(%d,'%s')", i, want[int64(i)]); row != to {
-			t.Errorf("SQL has %s, want %s", row, to)
-		}
-	}
-	run(t, c, "ALTER TABLE "+c.name("weir_dead_letters")+" UPDATE record_time = reinterpret(toInt64(9223372036854775807), 'DateTime64(3)') WHERE offset = 4 SETTINGS mutations_sync = 2")
-	check()
 }

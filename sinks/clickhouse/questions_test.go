@@ -50,7 +50,7 @@ func TestQuestions(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	c := dial(t, Config{URLs: []string{server.URL}, Database: database, InsertTimeout: await.Never})
-	s := unasked(t, c, clicks())
+	s := install(t, c, clicks())
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/p/1", 1, "1"))
 	changes := op.Take()

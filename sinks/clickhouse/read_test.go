@@ -5,12 +5,9 @@ import (
 	"math"
 	"slices"
 	"testing"
-	"time"
 
 	"weir/audit"
 	"weir/event"
-	"weir/internal/await"
-	"weir/sinks/sinktest"
 	"weir/window"
 )
 
@@ -83,7 +80,7 @@ func TestReadNames(t *testing.T) {
 	for i, name := range []string{"stamp", "odd", "whole"} {
 		j.Spec.Measures[i].Name = name
 	}
-	sink := install(t, open(t), j)
+	sink := full(t, open(t), j)
 	op := operator(t, j.Spec, 0)
 	observe(t, op, 0, 0, noon, click(int64(noon), "/a", 1, "x"), click(int64(noon), "/a", 2, "y"), click(int64(noon), "/b", 3, "z"), click(int64(noon)+60_000, "/a", 2, "u"))
 	write(t, sink, op.Take())
@@ -138,53 +135,5 @@ func TestReadNames(t *testing.T) {
 		}); err != nil || len(starts) != want.rows || !slices.IsSorted(starts) {
 			t.Errorf("%q: windows %d, want %d; %v", group, starts, want.rows, err)
 		}
-	}
-}
-
-// TestReadArchive: windows of which state rows have expired are read from the rollup with
-// the same windows; without such a rollup they are gone.
-func TestReadArchive(t *testing.T) {
-	for name, c := range map[string]struct {
-		rollups []Rollup
-		expired string // which state rows expire
-		want    bool
-	}{
-		"all expired":  {[]Rollup{{Window: time.Minute}}, "1", true},
-		"some expired": {[]Rollup{{Window: time.Minute}, {Window: time.Hour}}, "page = '/p/1'", true},
-		"no rollup":    {[]Rollup{{Window: time.Hour}}, "1", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			client := open(t)
-			spec := sinktest.Spec()
-			sink := unasked(t, client, Job{Spec: spec, Topic: "suite", Keep: 24 * time.Hour, Rollups: c.rollups})
-			whole, err := sinktest.NewLog(3).Whole(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			write(t, sink, whole)
-			if err := sink.Rollup(t.Context(), true, 0); err != nil {
-				t.Fatal(err)
-			}
-			if err := client.exec(t.Context(), "expire", "ALTER TABLE "+sink.stateTable()+" DELETE WHERE "+c.expired+" SETTINGS mutations_sync = 2", await.Never); err != nil {
-				t.Fatal(err)
-			}
-			r := &window.Range{From: 0, Until: math.MaxInt64 / 2000, Group: [][]byte{nil, nil}}
-			total, err := sink.Total(t.Context(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !c.want {
-				if total != 0 {
-					t.Errorf("%d hits from nowhere", total)
-				}
-				return
-			}
-			byWindow(t, sink, r, whole.Table)
-			r.Group = [][]byte{[]byte("/p/1"), nil}
-			want := window.NewTable(spec)
-			whole.Table.Copy(want, r)
-			want.Seal()
-			byWindow(t, sink, r, want)
-		})
 	}
 }

@@ -39,7 +39,7 @@ func TestRepair(t *testing.T) {
 	j.Keep = ages
 	j.Spec.Measures = j.Spec.Measures[1:3] // TestAuditMeasures has the rest
 	j.Rollups = []Rollup{{Window: 7 * time.Minute}, {Window: 35 * time.Minute}, {Window: 7 * 24 * time.Hour}}
-	s := install(t, c, j)
+	s := full(t, c, j)
 	b := &backend{c: c}
 	f := &tap{op: operator(t, s.layout.Spec, 0), minute: true}
 	write(t, s, f.flow(t, 100))
@@ -108,7 +108,7 @@ func TestAuditTail(t *testing.T) {
 	c := open(t)
 	j := actives()
 	j.Rollups[0].Keep = 24 * time.Hour
-	s := unasked(t, c, j)
+	s := install(t, c, j)
 	s.quiet = -time.Hour
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	write(t, s, f.flow(t, 6))

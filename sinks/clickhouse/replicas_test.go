@@ -159,7 +159,7 @@ func TestReplicas(t *testing.T) {
 		URLs: []string{doors[0].url, doors[1].url}, Database: database, InsertTimeout: 3 * time.Second,
 		Log: slog.New(slog.NewTextHandler(&said, nil)),
 	})
-	s := unasked(t, c, actives())
+	s := install(t, c, actives())
 	r := rand.New(rand.NewPCG(20, 4))
 	op := operator(t, s.layout.Spec, 0)
 	const flushes, each = 24, 10

@@ -1,21 +1,12 @@
 package clickhouse
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	neturl "net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -24,124 +15,12 @@ import (
 	"weir/internal/local/localtest"
 )
 
-// TestRollupFaults: two processes roll up at once while rows come in, and what
-// they insert, rows and notes of how far they came, is refused, applied without
-// an answer, applied twice, or applied long after it was given up. The first
-// view is exact as of the last write all the while; one rollup after the
-// trouble makes the longer ones so.
-func TestRollupFaults(t *testing.T) {
-	url, database := localtest.Engine(t)
-	direct := dial(t, Config{URLs: []string{url}, Database: database})
-	writer := unasked(t, direct, actives())
-	where, err := neturl.Parse(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine := httputil.NewSingleHostReverseProxy(where)
-	var mu sync.Mutex
-	r := rand.New(rand.NewPCG(7, 7))
-	var late sync.WaitGroup
-	struck := map[string]int{}
-	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		body, err := io.ReadAll(q.Body)
-		if err != nil {
-			panic(http.ErrAbortHandler) // the test ends
-		}
-		again := func(ctx context.Context) *http.Request {
-			a := q.Clone(ctx)
-			a.Body = io.NopCloser(bytes.NewReader(body))
-			return a
-		}
-		mu.Lock()
-		what := [...]string{"refused", "lost", "twice", "late", "fine", "fine"}[r.IntN(6)]
-		delay := time.Duration(r.IntN(1500)) * time.Millisecond
-		if !bytes.Contains(body, []byte("INSERT INTO")) {
-			what = "fine"
-		} else {
-			struck[what]++
-		}
-		mu.Unlock()
-		switch what {
-		case "lost":
-			engine.ServeHTTP(httptest.NewRecorder(), again(q.Context()))
-		case "late":
-			late.Go(func() {
-				time.Sleep(delay)
-				engine.ServeHTTP(httptest.NewRecorder(), again(context.WithoutCancel(q.Context())))
-			})
-		case "twice":
-			engine.ServeHTTP(httptest.NewRecorder(), again(q.Context()))
-			engine.ServeHTTP(w, again(q.Context()))
-			return
-		case "fine":
-			engine.ServeHTTP(w, again(q.Context()))
-			return
-		}
-		w.Header().Set("X-ClickHouse-Exception-Code", "159")
-		w.WriteHeader(http.StatusInternalServerError)
-		_, _ = io.WriteString(w, "Code: 159. DB::Exception: Timeout exceeded (TIMEOUT_EXCEEDED)")
-	}))
-	defer between.Close()
-	var sinks []*Sink
-	for range 2 {
-		sinks = append(sinks, another(dial(t, Config{URLs: []string{between.URL}, Database: database}), writer))
-	}
-
-	ctx, cancel := context.WithCancel(t.Context())
-	var rolling sync.WaitGroup
-	failed := 0
-	for _, s := range sinks {
-		rolling.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				if err := s.Rollup(t.Context(), n%3 == 2, 0); err != nil {
-					mu.Lock()
-					failed++
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	op := operator(t, writer.layout.Spec, 0)
-	const flushes, perFlush = 8, 40
-	for i := range int64(flushes) {
-		var docs []string
-		for n := range int64(perFlush) {
-			docs = append(docs, click(noon+(n%7)*1_200_000, fmt.Sprintf("/p/%d", n%3), int(i*perFlush+n), fmt.Sprint(i, n)))
-		}
-		observe(t, op, 0, i*perFlush, noon+9_000_000, docs...)
-		write(t, writer, op.Take())
-		if got := one(t, direct, "SELECT sum(hits) FROM "+direct.name("clicks_1m")); got != fmt.Sprintf("(%d)", (i+1)*perFlush) {
-			t.Errorf("after flush %d the view counts %s", i, got)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	await.Until(t, func() error { // or the test tests little
-		mu.Lock()
-		defer mu.Unlock()
-		for _, what := range []string{"refused", "lost", "twice", "late"} {
-			if struck[what] < 3 {
-				return fmt.Errorf("inserts were %s %d times", what, struck[what])
-			}
-		}
-		return nil
-	})
-	cancel()
-	rolling.Wait()
-	late.Wait()
-	t.Logf("inserts: %v; rollups broken off: %d", struck, failed)
-
-	if err := writer.Rollup(t.Context(), true, 0); err != nil {
-		t.Fatal(err)
-	}
-	exact(t, writer, "after the trouble")
-}
-
 // TestCompleteWindows: a window is rolled up once it is complete, once more if rows came
 // since, and otherwise not. Open windows are rolled up if the live tail has grown for
 // long. An hour is rolled up at its end.
 func TestCompleteWindows(t *testing.T) {
 	url, database := localtest.Engine(t)
-	other := unasked(t, dial(t, Config{URLs: []string{url}, Database: database}), actives())
+	other := install(t, dial(t, Config{URLs: []string{url}, Database: database}), actives())
 	var made, asked []string // windows made, and other statements, since the last look
 	list := regexp.MustCompile(`INSERT INTO \S+_(1[mh])_rollup(?s:.*)toUnixTimestamp\(.*\) IN \(([0-9, ]+)\)`)
 	s := another(through(t, url, database, func(statement string) bool {
@@ -209,7 +88,7 @@ func TestCompleteWindows(t *testing.T) {
 // view. The query lacks nothing.
 func TestViewBesideRollup(t *testing.T) {
 	c := open(t)
-	s := unasked(t, c, actives())
+	s := install(t, c, actives())
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	b := &backend{c: c}
 	for i := range s.layout.levels {
@@ -255,53 +134,6 @@ func TestViewBesideRollup(t *testing.T) {
 			}
 			if made {
 				rolled++
-			}
-		}
-	}
-}
-
-// TestRollupsOfBackfill: of windows that are older than the rows of a rollup live, the longer rollups
-// have every event, however often parts merge in between. Tables whose rows lived from their windows
-// on are named and migrated, and what they lack can be repaired.
-func TestRollupsOfBackfill(t *testing.T) {
-	c := open(t)
-	j := actives()
-	j.Rollups = []Rollup{{Window: time.Minute, Keep: 72 * time.Hour}, {Window: 24 * time.Hour}}
-	s := unasked(t, c, j)
-	b := &backend{c: c}
-	const alter, of72 = "MODIFY TTL ", " + toIntervalSecond(259200)"
-	b.exec(t, "ALTER TABLE "+c.name("clicks_1m_rollup")+" "+alter+"window_start"+of72)
-	inv, err := c.inventory(t.Context(), c.shards[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if notes := fmt.Sprint(inv.notes(c, s.layout)); !strings.Contains(notes, "table clicks_1m_rollup: rows of windows that are older than 3d are not stored") {
-		t.Errorf("the notes are %s", notes)
-	}
-
-	op, n := operator(t, s.layout.Spec, 0), int64(0)
-	day := time.Now().UnixMilli()/86_400_000*86_400_000 - 20*86_400_000
-	for hour := range int64(4) {
-		for range 10 {
-			ts := day + hour*3_600_000
-			observe(t, op, 0, n, event.Time(ts), click(ts, "/", int(n), fmt.Sprint(n)))
-			n++
-		}
-		write(t, s, op.Take())
-		roll(t, s, true)
-		b.exec(t, "OPTIMIZE TABLE "+c.name("clicks_1m_rollup")+" FINAL")
-		if hour == 0 {
-			steps, err := c.Migrate(t.Context(), []Job{j}, Migration{})
-			if err != nil || !slices.ContainsFunc(steps, func(s Statement) bool { return strings.Contains(s.SQL, alter+"rolled_at"+of72) }) {
-				t.Fatalf("it migrates with %v, %v", steps, err)
-			}
-			if _, err := s.Repair(t.Context(), 0, 0, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, view := range []string{"clicks_1m", "clicks_1d"} {
-			if got, want := one(t, c, "SELECT sum(hits), sum(active) FROM "+c.name(view)), fmt.Sprintf("(%d,%[1]d)", n); got != want {
-				t.Errorf("%d events, and %s has %s", n, view, got)
 			}
 		}
 	}

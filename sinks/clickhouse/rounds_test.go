@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"weir/event"
-	"weir/internal/await"
 	"weir/internal/local/localtest"
 	"weir/sinks/memory"
 	"weir/window"
@@ -136,7 +135,7 @@ func (f *tap) flow(t *testing.T, n int) *window.Changes {
 // as of the last flush all the while, and all are once they are rolled up.
 func TestClocks(t *testing.T) {
 	c := open(t)
-	s := unasked(t, c, actives())
+	s := install(t, c, actives())
 	f := &tap{op: operator(t, s.layout.Spec, 0), minute: true}
 	b := &backend{c: c}
 	clock := func(table, column string, seconds int) {
@@ -169,7 +168,7 @@ func TestClocks(t *testing.T) {
 func TestOvertaken(t *testing.T) {
 	url, database := localtest.Engine(t)
 	direct := dial(t, Config{URLs: []string{url}, Database: database})
-	other := unasked(t, direct, actives())
+	other := install(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0)}
 	write(t, other, f.flow(t, 6))
 	roll(t, other, true)
@@ -240,7 +239,7 @@ func TestOvertaken(t *testing.T) {
 func TestOvertakenInParts(t *testing.T) {
 	url, database := localtest.Engine(t)
 	direct := dial(t, Config{URLs: []string{url}, Database: database})
-	other := unasked(t, direct, actives())
+	other := install(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0), minute: true}
 	write(t, other, f.flow(t, 6))
 	statements, line := 0, 0
@@ -271,119 +270,12 @@ func TestOvertakenInParts(t *testing.T) {
 	noTail(t, other)
 }
 
-// TestOwnWrites: a process that rolls up while it writes does not overtake its own rows, and so
-// writes none of them twice.
-func TestOwnWrites(t *testing.T) {
-	url, database := localtest.Engine(t)
-	other := unasked(t, dial(t, Config{URLs: []string{url}, Database: database}), actives())
-	f := &tap{op: operator(t, other.layout.Spec, 0)}
-	write(t, other, f.flow(t, 6))
-	inserts, looked, opened := 0, make(chan struct{}, 1), make(chan struct{}, 1)
-	s := another(through(t, url, database, func(statement string) bool {
-		switch {
-		case strings.HasPrefix(statement, "INSERT INTO") && strings.Contains(statement, "`.`clicks_state` (`page`"):
-			if inserts++; inserts == 1 { // until the rollup has opened its round, or will not
-				await.Receive(t, "the rollup's look for windows", looked)
-				select {
-				case <-opened:
-				case <-time.After(200 * time.Millisecond):
-				}
-			}
-		case strings.HasPrefix(statement, "INSERT INTO") && strings.Contains(statement, "weir_rollups"):
-			select {
-			case opened <- struct{}{}:
-			default:
-			}
-		}
-		return true
-	}, func(statement string) bool {
-		if strings.Contains(statement, "min(flushed_in)") {
-			select {
-			case looked <- struct{}{}:
-			default:
-			}
-		}
-		return true
-	}), other)
-	rolled := make(chan error, 1)
-	go func() { rolled <- s.Rollup(t.Context(), true, 0) }()
-	write(t, s, f.flow(t, 6))
-	if err := await.Receive(t, "the rollup", rolled); err != nil {
-		t.Fatal(err)
-	}
-	if inserts != 1 {
-		t.Errorf("%d inserts of state rows, want 1", inserts)
-	}
-	exact(t, other, "written beside a rollup")
-}
-
-// TestRollupBrokenOff: a rollup ends before each of its inserts, and behind the last,
-// for good. Nothing is missed by the view at any time, nor by the next rollup.
-func TestRollupBrokenOff(t *testing.T) {
-	url, database := localtest.Engine(t)
-	direct := dial(t, Config{URLs: []string{url}, Database: database})
-	other := unasked(t, direct, actives())
-	f := &tap{op: operator(t, other.layout.Spec, 0)}
-	n, last := 0, 0
-	// To end behind an insert, or at a query, is for the database to end before the next
-	// insert.
-	reached := func(statement string) bool {
-		if strings.Contains(statement, "INSERT") {
-			n++
-		}
-		return n <= last
-	}
-	alive := true
-	way := through(t, url, database, reached, nil)
-	for ; alive; last++ {
-		write(t, other, f.flow(t, 4))
-		n = 0
-		alive = another(way, other).Rollup(t.Context(), true, 0) != nil
-		what := fmt.Sprintf("broken off after %d inserts", last)
-		exact(t, other, what)
-		if last%2 == 0 { // something is written before the next
-			write(t, other, f.flow(t, 2))
-			exact(t, other, what+", written to since")
-		}
-		roll(t, other, true)
-		exact(t, other, what+", rolled up by another")
-	}
-	if last < 7 {
-		t.Errorf("a rollup of two levels is whole after %d inserts: the test tests little", last-1)
-	}
-}
-
-// TestRowsExpireMeanwhile: rows that a rollup has found expire before it reads them.
-// It writes nothing, and the next one rolls up what came since.
-func TestRowsExpireMeanwhile(t *testing.T) {
-	url, database := localtest.Engine(t)
-	direct := dial(t, Config{URLs: []string{url}, Database: database})
-	other := unasked(t, direct, actives())
-	f := &tap{op: operator(t, other.layout.Spec, 0)}
-	write(t, other, f.flow(t, 6))
-	expired := 0
-	s := another(through(t, url, database, nil, func(statement string) bool {
-		if expired == 0 && strings.Contains(statement, "max(flushed_in)") {
-			expired++
-			(&backend{c: direct}).exec(t, "TRUNCATE TABLE "+direct.name("clicks_state"))
-		}
-		return true
-	}), other)
-	roll(t, s, true)
-	if expired != 1 {
-		t.Error("no row expired: the test tests nothing")
-	}
-	write(t, s, f.flow(t, 6))
-	roll(t, s, true)
-	exact(t, s, "after rows have expired")
-}
-
 // TestZombieRows: rows of a writer that was overtaken land long after, when the
 // partition's next owner has counted the same events and rollups have passed.
 func TestZombieRows(t *testing.T) {
 	url, database := localtest.Engine(t)
 	direct := dial(t, Config{URLs: []string{url}, Database: database})
-	owner := unasked(t, direct, actives())
+	owner := install(t, direct, actives())
 	f := &tap{op: operator(t, owner.layout.Spec, 0)}
 	write(t, owner, f.flow(t, 12))
 	roll(t, owner, true)
@@ -430,7 +322,7 @@ func TestZombieRows(t *testing.T) {
 // up once more, and the live tail becomes short again.
 func TestRoundsStartOver(t *testing.T) {
 	c := open(t)
-	s := unasked(t, c, actives())
+	s := install(t, c, actives())
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	b := &backend{c: c}
 	b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, rollup, opened) VALUES ('clicks', 1, 60, 5000)", c.name("weir_rollups")))
@@ -450,66 +342,6 @@ func TestRoundsStartOver(t *testing.T) {
 		exact(t, s, "starting over, rolled up")
 	}
 	noTail(t, s)
-}
-
-// TestRoundsStartOverMeanwhile: the same, without the rollups and while a process goes on
-// that remembers later rounds.
-func TestRoundsStartOverMeanwhile(t *testing.T) {
-	c := open(t)
-	s := unasked(t, c, actives())
-	f := &tap{op: operator(t, s.layout.Spec, 0)}
-	complete := func(minute event.Time) {
-		t.Helper()
-		if err := s.Rollup(t.Context(), false, noon+minute*60_000); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, minute := range []event.Time{1, 21, 41, 61} { // later windows stay open
-		write(t, s, f.flow(t, 6))
-		complete(minute)
-	}
-	if s.memos[0].made.Len() == 0 {
-		t.Error("the process remembers nothing: the test tests nothing")
-	}
-	(&backend{c: c}).exec(t, "TRUNCATE TABLE "+c.name("weir_rollups"))
-	s.rounds.asked = time.Time{} // the writer reads the round
-	write(t, s, f.flow(t, 6))    // to windows that the process has made
-	f.minute = true
-	write(t, s, f.flow(t, 6)) // and to others
-	exact(t, s, "starting over")
-	complete(119)
-	exact(t, s, "starting over, rolled up")
-	roll(t, s, true)
-	exact(t, s, "all rolled up")
-	noTail(t, s)
-}
-
-// TestOpenedRoundLost: the row of weir_rollups that opened a round is gone, and
-// those that note what is done are there. What is written then is in the views,
-// at once and rolled up.
-func TestOpenedRoundLost(t *testing.T) {
-	c := open(t)
-	s := unasked(t, c, actives())
-	b := &backend{c: c}
-	for _, done := range []int{1, 2, 5000} {
-		tables, _ := s.layout.objects()
-		for _, name := range append(tables, "weir_ledger", "weir_rollups") {
-			b.exec(t, "TRUNCATE TABLE "+c.name(name))
-		}
-		s = another(c, s)
-		f := &tap{op: operator(t, s.layout.Spec, 0)}
-		write(t, s, f.flow(t, 6))
-		roll(t, s, true)
-		b.exec(t, "TRUNCATE TABLE "+c.name("weir_rollups"))
-		b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, rollup, done) VALUES ('clicks', 1, 60, %d), ('clicks', 1, 3600, %d)", c.name("weir_rollups"), done, done))
-		s = another(c, s)
-		for range 2 {
-			write(t, s, f.flow(t, 6))
-			exact(t, s, fmt.Sprintf("round %d was never opened", done))
-			roll(t, s, true)
-			exact(t, s, fmt.Sprintf("round %d was never opened, rolled up", done))
-		}
-	}
 }
 
 // TestSweep: with replicas, a rollup looks again at rounds that were current

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"weir/window"
 )
@@ -55,62 +54,11 @@ func TestBlockBytes(t *testing.T) {
 	}
 }
 
-// TestLateRuns: a run that is sent while it grows has the bytes of one that is made as a whole, and its
-// buffer stays small.
-func TestLateRuns(t *testing.T) {
-	j := pages(time.Hour)
-	j.Spec.Measures = []window.Measure{
-		{Name: "people", Kind: window.Set, Path: "user_id"},
-		{Name: "ids", Kind: window.Quantile, Path: "user_id", Error: 0.001},
-	}
-	l, err := j.plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	op := operator(t, l.Spec, 0)
-	for i := range 200 {
-		var events []string
-		for k := range 1000 {
-			events = append(events, fmt.Sprintf(`{"ts":%d,"page":"/p/%d","user_id":%d}`, noon, k%150, (i*1000+k)*(i*1000+k)))
-		}
-		observe(t, op, 0, int64(i)*1000, noon, events...)
-	}
-	table := op.Take().Table
-	table.Seal()
-	for m := range l.counted {
-		whole, sent := newBlock("t", m.values()), newBlock("t", m.values())
-		c := &whole.cols[0]
-		for _, last := range []bool{false, true} {
-			for row := range table.Rows {
-				m.addTo(c, row, last)
-			}
-		}
-		whole.rows = table.Len()
-		var want, got []byte
-		for piece := range whole.pieces {
-			want = append(want, piece...)
-		}
-		if !c.late || len(c.runs[len(c.runs)-1]) < 2*pieceBytes {
-			t.Fatalf("%s: the last run has %d bytes, want more than two pieces", m.Name, len(c.runs[len(c.runs)-1]))
-		}
-		sent.stream(table.Len(), func(c *values, i int, last bool) { m.addTo(c, table.Row(i), last) }, func(piece []byte) bool {
-			got = append(got, piece...)
-			return true
-		})
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s: %d bytes are sent, want %d others", m.Name, len(got), len(want))
-		}
-		if runs := sent.cols[0].runs; cap(runs[len(runs)-1]) > 2*pieceBytes {
-			t.Errorf("%s: the buffer has %d bytes", m.Name, cap(runs[len(runs)-1]))
-		}
-	}
-}
-
 // TestWriteKeepsChanges: Write leaves the changes as they are, so that they
 // can be sent again or merged with others.
 func TestWriteKeepsChanges(t *testing.T) {
 	c := open(t)
-	s := unasked(t, c, clicks())
+	s := install(t, c, clicks())
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/a", 1, "a"), click(noon, "/b", 2, "b"), `{`)
 	changes := op.Take()

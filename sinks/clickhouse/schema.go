@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"embed"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,13 +15,11 @@ import (
 	"weir/window"
 )
 
-// A column of a table. typ is spelled as in system.columns, because it is compared with
-// that.
+// A column of a table.
 type column struct {
 	name, typ string
 	extra     string // codec, default
-	ttl       string // of its values, as ClickHouse prints it back; empty: none
-	index     string // to add with the column, if an existing table lacks it
+	ttl       string // of its values; empty: none
 }
 
 func (c column) String() string {
@@ -40,17 +39,6 @@ const columnTTL = " TTL "
 // aliased begins the extra of a column that ClickHouse computes when it is read.
 const aliased = "ALIAS "
 
-// defaulted begins the extra of a column that inserts leave to ClickHouse.
-const defaulted = "DEFAULT "
-
-// kind returns the type of the column, and whether it is computed: what compare compares.
-func (c column) kind() string {
-	if strings.HasPrefix(c.extra, aliased) {
-		return aliased + c.typ
-	}
-	return c.typ
-}
-
 // A table says how a table should be.
 type table struct {
 	name      string
@@ -60,7 +48,7 @@ type table struct {
 	indexes   []string
 	partition string
 	order     []string // columns
-	ttl       string   // as ClickHouse prints it back; empty: none
+	ttl       string   // empty: none
 	settings  string   // besides merging
 	patient   bool     // each flush inserts into it, and no view reads many of its rows
 	appends   bool     // columns of measures may be added to the table later
@@ -163,9 +151,7 @@ func touchedIndex(name string) string {
 
 // stamped returns the column that says in which round (package rounds) a row was last written.
 func stamped(name string) column {
-	c := largest(name, "UInt64")
-	c.index = touchedIndex(name)
-	return c
+	return largest(name, "UInt64")
 }
 
 func largest(name, typ string) column {
@@ -270,6 +256,15 @@ func common() []table {
 // levelComment begins the comment of the table of a rollup. The length of its windows follows, by
 // which a table is known that was exchanged with another one.
 const levelComment = "Finished numbers and merged states of windows of "
+
+// tablesOf returns the tables of weir and of jobs.
+func tablesOf(layouts []*layout) []table {
+	all := common()
+	for _, l := range layouts {
+		all = append(all, l.tables()...)
+	}
+	return all
+}
 
 // tables returns the job's own tables.
 func (l *layout) tables() []table {
@@ -415,18 +410,31 @@ func render(name string, data any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// A view says how a view should be.
-type view struct{ name, sql string }
+// A view says how a view should be. Its comment tells it from others of the name, as those of
+// another configuration, or one that a tool has made.
+type view struct{ name, sql, comment string }
+
+// createView begins the statement of a view.
+const createView = "CREATE OR REPLACE VIEW "
+
+// sign gives the view a comment with a hash of its statement, and of the functions, because
+// ClickHouse puts their text, not their names, into it.
+func (v *view) sign() {
+	h := fnv.New64a()
+	fmt.Fprint(h, v.sql, functions())
+	v.comment = fmt.Sprintf("weir migrate made it: %016x", h.Sum64())
+	v.sql += "\nCOMMENT " + text(v.comment)
+}
 
 // views returns the job's views, for people and dashboards.
 func (l *layout) views(c *Client) []view {
 	var all []view
 	for i := range l.levels {
 		d := l.level(c, i)
-		all = append(all, view{d.v.view, render("view", d)})
+		all = append(all, view{name: d.v.view, sql: render("view", d)})
 	}
 	for m := range l.located {
-		all = append(all, view{l.placesView(m), render("places", placesData{c, l, m})})
+		all = append(all, view{name: l.placesView(m), sql: render("places", placesData{c, l, m})})
 	}
 	return slices.Concat(all, l.overs(c), l.ids(c))
 }

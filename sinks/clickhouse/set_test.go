@@ -2,11 +2,8 @@ package clickhouse
 
 import (
 	"fmt"
-	"strings"
 	"testing"
-	"time"
 
-	"weir/event"
 	"weir/sketches/bitmap"
 	"weir/sketches/idset"
 	"weir/window"
@@ -33,84 +30,6 @@ func TestSetFunctions(t *testing.T) {
 	}
 }
 
-// TestSet: the views count ids of any form, before and after rollups; states answer who
-// was in both of two sets; and a set that was changed by hand is found.
-func TestSet(t *testing.T) {
-	c := open(t)
-	j := clicks()
-	j.Rollups = j.Rollups[:2]
-	j.Spec.Measures = []window.Measure{{Name: "people", Kind: window.Set, Path: "who"}}
-	s := unasked(t, c, j)
-	s.quiet = -time.Hour
-	op := operator(t, s.layout.Spec, 0)
-	n := int64(0)
-	visit := func(minute int64, page string, people ...string) {
-		t.Helper()
-		for _, who := range people {
-			ts := int64(noon) + minute*60_000
-			observe(t, op, 0, n, event.Time(ts), fmt.Sprintf(`{"event_id":"e%d","ts":%d,"page":"%s","who":%s}`, n, ts, page, who))
-			n++
-		}
-	}
-	visit(0, "/a", `"ann"`, `"6f1c2a4e-2b0f"`, `7`, `"7"`, `"ann"`)
-	visit(1, "/a", `"ann"`, `"bob"`)
-	write(t, s, op.Take())
-	visit(0, "/b", `"ann"`, `""`, `7`)
-	visit(1, "/a", `"carl"`, `"bob"`)
-	write(t, s, op.Take())
-	for range 2 {
-		if got := fmt.Sprint(read(t, c, "SELECT page, people, toTypeName(people) FROM "+c.name("clicks_1m")+" ORDER BY page, window_start")); got != "[('/a',3,'UInt64') ('/a',3,'UInt64') ('/b',3,'UInt64')]" {
-			t.Errorf("by minute: %s", got)
-		}
-		roll(t, s, true)
-	}
-	if got := fmt.Sprint(read(t, c, "SELECT page, people FROM "+c.name("clicks_1h")+" ORDER BY page")); got != "[('/a',5) ('/b',3)]" {
-		t.Errorf("by hour: %s", got)
-	}
-	const both = "SELECT weirSetCount(bitmapAnd(a, b)), weirSetCount(bitmapAndnot(a, b)), weirSetHas(bitmapAnd(a, b), 'ann'), weirSetHas(bitmapAnd(a, b), 'bob'), weirSetHas(bitmapAndnot(a, b), 'bob') FROM " +
-		"(SELECT groupBitmapMergeStateIf(people_state, page = '/a') AS a, groupBitmapMergeStateIf(people_state, page = '/b') AS b FROM "
-	if got := one(t, c, both+c.name("clicks_1h_rollup")+")"); got != "(2,3,1,0,1)" {
-		t.Errorf("in both: %s", got)
-	}
-	if got := one(t, c, strings.ReplaceAll(both, "people_state", "people")+c.name("clicks_state")+")"); got != "(2,3,1,0,1)" {
-		t.Errorf("in both, by the state rows: %s", got)
-	}
-	if got := findings(t, s); len(got) > 0 {
-		t.Errorf("before damage: %v", got)
-	}
-	(&backend{c: c}).exec(t, "INSERT INTO "+c.name("clicks_1h_rollup")+" (page, country, window_start, people) SELECT '/b', '', window_start, 99 FROM "+c.name("clicks_1h_rollup")+" LIMIT 1")
-	if got := findings(t, s); len(got) != 1 || got[0].Measure != "people" || got[0].Expected != 99 || got[0].Found != 3 {
-		t.Errorf("raised by hand: %v", got)
-	}
-}
-
-// TestSetOfBitmaps: a table with sets in another form, as before the first version, is refused, with another
-// remedy if a weir made it so.
-func TestSetOfBitmaps(t *testing.T) {
-	c := open(t)
-	j := clicks()
-	j.Spec.Measures = []window.Measure{{Name: "people", Kind: window.Set, Path: "who"}}
-	unasked(t, c, j)
-	run(t, c, "ALTER TABLE "+c.name("clicks_state")+" DROP COLUMN people", "ALTER TABLE "+c.name("clicks_state")+" ADD COLUMN people AggregateFunction(groupBitmap, UInt32)")
-	refused := func(want ...string) {
-		t.Helper()
-		for what, do := range map[string]func() error{
-			"migrate": func() error { _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); return err },
-			"start":   func() error { _, err := c.Job(t.Context(), j); return err },
-		} {
-			err := do()
-			for _, text := range want {
-				if err == nil || !strings.Contains(err.Error(), text) {
-					t.Errorf("%s: %v, want %q", what, err, text)
-				}
-			}
-		}
-	}
-	refused("column people is AggregateFunction(groupBitmap, UInt32), weir made it ALIAS", "change it back, or raise the job's version")
-	run(t, c, "INSERT INTO "+c.name("weir_schema")+" (object, sql) VALUES ('clicks_state', 'CREATE TABLE clicks_state (`people` AggregateFunction(groupBitmap, UInt32))')")
-	refused("an earlier weir made column people as AggregateFunction(groupBitmap, UInt32), and this one stores the measure as ALIAS", "raise the job's version, or give the measure another name; do not change the column")
-}
-
 // TestSetSize: a million ids in a rollup take at most 2.6 bytes each on disk, also after the
 // window was rolled up again and the parts were merged.
 func TestSetSize(t *testing.T) {
@@ -119,7 +38,7 @@ func TestSetSize(t *testing.T) {
 	j.Rollups = j.Rollups[:1]
 	j.Spec.By, j.Spec.Dedupe = nil, nil
 	j.Spec.Measures = []window.Measure{{Name: "people", Kind: window.Set, Path: "who"}}
-	s := unasked(t, c, j)
+	s := install(t, c, j)
 	state, rollup := c.name("clicks_state"), c.name("clicks_1m_rollup")
 	const ids = 1_000_000
 	for round, n := range []int{ids * 9 / 10, ids} {

@@ -1,3 +1,5 @@
+//go:build prove
+
 package clickhouse
 
 import (
@@ -43,6 +45,7 @@ func openShards(t *testing.T, n int) (*Client, []*door, []string) {
 // rolled up, audited and repaired is that of one server. The views are those of a cluster, over
 // tables of all shards. Distributed tables need servers that know each other; tables of the
 // engine Merge stand for them here, which read the tables of several databases of one server.
+// In make test: TestGoldenSQL, and TestConformance of one server.
 func TestShardsConformance(t *testing.T) {
 	long(t)
 	sinktest.Run(t, func(t *testing.T) sinktest.Backend {
@@ -68,6 +71,7 @@ func TestShardsConformance(t *testing.T) {
 }
 
 // TestShardsLive: live reads of shards are those of one server.
+// In make test: TestGoldenSQL, and TestLive of one server.
 func TestShardsLive(t *testing.T) {
 	long(t)
 	sinktest.RunLive(t, func(t *testing.T) sinktest.Backend {
@@ -88,11 +92,12 @@ func merged(sql string, databases []string) string {
 
 // TestShardsAudit: the audit of a cluster's shards in SQL finds nothing where nothing is wrong,
 // and the rows that one shard has lost.
+// In make test: TestGoldenSQL, and TestAuditView of one server.
 func TestShardsAudit(t *testing.T) {
 	c, doors, databases := openShards(t, 3)
 	engine, _ := localtest.Engine(t)
 	j := actives()
-	s := unasked(t, c, j)
+	s := install(t, c, j)
 	op := operator(t, j.Spec, 0)
 	for i := range 200 {
 		observe(t, op, 0, int64(i), noon, click(noon+int64(i)*1000, fmt.Sprint("/p/", i%40), i, fmt.Sprint(i)))
@@ -192,39 +197,18 @@ func TestShardsAudit(t *testing.T) {
 	}
 }
 
-// TestShardOf: the shard of a group never changes, because rows are there.
-func TestShardOf(t *testing.T) {
-	three := make(shards, 3)
-	var got []int
-	for i := range 12 {
-		got = append(got, three.of("clicks", []byte(fmt.Sprint("/p/", i)), []byte("de")))
-	}
-	got = append(got, three.of("clicks"), three.of("views"), three.of("clicks", []byte("a"), []byte("bc")), three.of("clicks", []byte("ab"), []byte("c")))
-	if want := "[1 1 1 2 0 0 2 1 0 1 1 1 2 1 1 0]"; fmt.Sprint(got) != want {
-		t.Errorf("shards %v, want %s", got, want)
-	}
-	var sizes [3]int
-	for i := range 30_000 {
-		sizes[three.of("clicks", []byte(fmt.Sprint("/p/", i)))]++
-	}
-	for i, n := range sizes {
-		if n < 9500 || n > 10500 {
-			t.Errorf("shard %d has %d of 30,000 groups", i, n)
-		}
-	}
-}
-
 // TestShardsAway: whichever request of a flush is the last before a shard is away or the process
 // dies, and whatever becomes of that request, no position is durable before all shards have its
 // rows: the next process finds in the ledger where to go on, and in the end every count is that
 // of the log. With a ledger line that does not wait for all shards, events are lost: so the test
 // can fail.
+// In make test: TestUnknownResult.
 func TestShardsAway(t *testing.T) {
 	for _, mistake := range []string{"", "the line does not wait"} {
 		t.Run(mistake, func(t *testing.T) {
 			c, doors, _ := openShards(t, 3)
 			j := actives()
-			unasked(t, c, j)
+			install(t, c, j)
 			r := rand.New(rand.NewPCG(3, 2))
 			const events = 600
 			at := event.Time(noon)
@@ -288,46 +272,6 @@ func TestShardsAway(t *testing.T) {
 	}
 }
 
-// TestShardsRollupDropped: a rollup whose table was dropped on one shard, whichever it is, is made anew there from
-// the rows of that shard: no window is missing in what the view counts.
-func TestShardsRollupDropped(t *testing.T) {
-	for i := range 2 {
-		c, _, _ := openShards(t, 2)
-		j := actives()
-		s := unaudited(t, c, j)
-		op := operator(t, j.Spec, 0)
-		next := int64(0)
-		roll := func(hour int64) {
-			t.Helper()
-			at := noon + hour*3_600_000
-			for range 20 {
-				observe(t, op, 0, next, event.Time(at), click(at, fmt.Sprint("/p/", next%20), int(next), fmt.Sprint(next)))
-				next++
-			}
-			write(t, s, op.Take())
-			if err := s.Rollup(t.Context(), true, 0); err != nil {
-				t.Fatal(err)
-			}
-			if got := added(t, c, "SELECT sum(hits) FROM "+c.name("clicks_1h")); got != uint64(next) {
-				t.Errorf("shard %d: the views count %d, want %d", i, got, next)
-			}
-		}
-		roll(0)
-		roll(1)
-		on := shards{c.shards[i]}
-		for _, sql := range []string{"DROP TABLE " + c.name("clicks_1h_rollup") + " SYNC", "TRUNCATE TABLE " + c.name("clicks_state")} {
-			if err := c.execOn(t.Context(), on, sql, sql, queryTimeout); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
-			t.Fatal(err)
-		}
-		roll(2)
-		roll(3)
-	}
-}
-
 // added returns the sum of a number of each shard.
 func added(t *testing.T, c *Client, sql string) (sum uint64) {
 	t.Helper()
@@ -343,6 +287,7 @@ func added(t *testing.T, c *Client, sql string) (sum uint64) {
 
 // TestShardsRefused: shards that are not those with which the database was made are refused,
 // with what to do, and nothing is written.
+// In make test: TestOtherDatabase.
 func TestShardsRefused(t *testing.T) {
 	c, doors, _ := openShards(t, 3)
 	jobs := []Job{actives()}

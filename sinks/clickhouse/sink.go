@@ -63,21 +63,26 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 		return nil, err
 	}
 	var home *inventory
-	for _, on := range c.shards {
-		inv, err := c.inventory(ctx, on)
-		if err == nil {
-			err = c.check(ctx, on, inv, l)
-		}
+	var notes []string
+	for i, on := range c.shards {
+		inv, err := c.inventory(ctx, on, l)
 		if err != nil {
 			return nil, on.named(err)
 		}
-		if home == nil {
-			home = inv
+		if i == 0 {
 			inv.mark(l)
+		}
+		wanted, _ := j.plan() // of a migration, which may mark rollups
+		of, err := c.check(ctx, on, inv, wanted)
+		if err != nil {
+			return nil, on.named(err)
+		}
+		if i == 0 {
+			home, notes = inv, of
 		}
 	}
 	s := c.sink(l)
-	s.Notes = append(home.notes(c, l), c.misread(ctx, home, l, ids)...)
+	s.Notes = append(notes, c.misread(ctx, home, l, ids)...)
 	s.lags = home.tables[l.state()].engine != "AggregatingMergeTree"
 	return s, nil
 }

@@ -1,7 +1,6 @@
 package clickhouse
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,55 +15,9 @@ import (
 	"weir/audit"
 	"weir/event"
 	"weir/internal/local/localtest"
-	"weir/window"
 )
 
 const noon = 1_763_640_000_000 // 2025-11-20 12:00:00 UTC
-
-func TestWriteAndRead(t *testing.T) {
-	c := open(t)
-	s := unasked(t, c, clicks())
-	op := operator(t, s.layout.Spec, 0, 1)
-	var docs []string
-	for i := range 100 {
-		docs = append(docs, click(noon+int64(i)*1000, fmt.Sprintf("/p/%d", i%3), i%40, fmt.Sprint("e", i)))
-	}
-	docs = append(docs, `{"ts":`, click(noon-100_000_000, "/p/1", 1, "x"), click(noon+100_000_000, "/p/1", 1, "x"))
-	observe(t, op, 0, 0, noon, docs...)
-	observe(t, op, 1, 0, noon, docs[:10]...)
-	changes := op.Take()
-	write(t, s, changes)
-	write(t, s, changes) // again: merges away
-
-	check := func() {
-		t.Helper()
-		for sql, want := range map[string]string{
-			"SELECT sum(hits) FROM " + c.name("clicks_1m"):                                                            "(110)",
-			"SELECT count(), sum(hits), max(users), max(active) FROM " + c.name("clicks_1m") + " WHERE page = '/p/0'": "(2,38,20,20)",
-			"SELECT count() FROM " + c.name("weir_dead_letters") + " FINAL":                                           "(3)",
-			"SELECT count(), countDistinct(member) FROM " + c.name("locations_view_placeholder"):                      "",
-		} {
-			if want == "" {
-				continue
-			}
-			if got := one(t, c, sql); got != want {
-				t.Errorf("%s\ngot %s, want %s", sql, got, want)
-			}
-		}
-	}
-	check()
-	if err := s.Rollup(t.Context(), true, 0); err != nil {
-		t.Fatal(err)
-	}
-	check()
-	known, err := s.Known(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := (window.Known{TopicID: [16]byte{1, 2, 3, 15: 16}, Next: 103}); known[0] != want || known[1].Next != 10 {
-		t.Errorf("known %v, want %v", known, want)
-	}
-}
 
 // TestOrder: Write writes places, then the state rows of their windows, then the ledger
 // lines that cover them, each after the one before is acknowledged. It writes nothing after
@@ -73,7 +25,7 @@ func TestWriteAndRead(t *testing.T) {
 func TestOrder(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	b := stand(t, engine)
-	s := unasked(t, dial(t, Config{URLs: []string{b.URL}, Database: database}), clicks())
+	s := install(t, dial(t, Config{URLs: []string{b.URL}, Database: database}), clicks())
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), `{`)
 	changes := op.Take()
@@ -142,7 +94,7 @@ func TestProfile(t *testing.T) {
 	c := dial(t, Config{URLs: []string{server.URL}, Database: database})
 	j := clicks()
 	j.Spec.MaxGroups = 1000
-	s := install(t, c, j)
+	s := full(t, c, j)
 	op := operator(t, s.layout.Spec, 0)
 	questions := []string{
 		"SELECT page, count() FROM " + c.name("clicks_state") + " GROUP BY page", "SELECT DISTINCT page FROM " + c.name("clicks_state"),
@@ -188,7 +140,7 @@ func TestProfile(t *testing.T) {
 // tables with replicas do by default, although the part of the first attempt may be lost.
 func TestWriteAgain(t *testing.T) {
 	c := open(t)
-	s := unasked(t, c, clicks())
+	s := install(t, c, clicks())
 	tables := []string{"clicks_state", "weir_ledger"}
 	for _, table := range tables {
 		for _, sql := range []string{"ALTER TABLE " + c.name(table) + " MODIFY SETTING non_replicated_deduplication_window = 100", "SYSTEM STOP MERGES " + c.name(table)} {
@@ -231,7 +183,7 @@ const lineColumns = "epoch, partition, chunk, first, next, watermark, flushed_at
 // does not cover is not idle.
 func TestComplete(t *testing.T) {
 	c := open(t)
-	s := unasked(t, c, actives())
+	s := install(t, c, actives())
 	op := operator(t, s.layout.Spec, 0, 1)
 	log := map[int32]event.Span{}
 	var watermarks audit.Watermarks
@@ -288,41 +240,11 @@ func TestComplete(t *testing.T) {
 	complete("(0,1) (60,1) (120,0) (180,0)")
 }
 
-// TestCompleteByLevel: a longer window is complete when its own rollup was made from
-// complete shorter windows.
-func TestCompleteByLevel(t *testing.T) {
-	c := open(t)
-	s := unasked(t, c, actives())
-	op := operator(t, s.layout.Spec, 0)
-	hour := func(want string) {
-		t.Helper()
-		if got := one(t, c, "SELECT sum(hits), min(complete) FROM "+c.name("clicks_1h")+" WHERE window_start = toDateTime(1763640000, 'UTC')"); got != want {
-			t.Errorf("the hour: %s, want %s", got, want)
-		}
-	}
-	roll := func(all bool, watermark event.Time) {
-		t.Helper()
-		if err := s.Rollup(t.Context(), all, watermark); err != nil {
-			t.Fatal(err)
-		}
-	}
-	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"))
-	write(t, s, op.Take())
-	hour("(1,0)")
-	roll(false, noon)
-	hour("(1,0)")
-	observe(t, op, 0, 1, noon, click(noon+1, "/", 1, "b"), click(noon+3_600_000, "/", 1, "c"))
-	write(t, s, op.Take())
-	hour("(2,0)")
-	roll(false, noon+3_600_000)
-	hour("(2,1)")
-}
-
 // TestAheadOfTheClock: if a chunk's watermark is ahead of the server's clock by more than
 // skew, that chunk counts as having none; the partition's other chunks keep theirs.
 func TestAheadOfTheClock(t *testing.T) {
 	c := open(t)
-	s := unasked(t, c, actives())
+	s := install(t, c, actives())
 	skew := s.layout.Spec.Skew
 	now := event.Time(time.Now().UnixMilli())
 	op := operator(t, s.layout.Spec, 0, 1)
@@ -353,89 +275,4 @@ func TestAheadOfTheClock(t *testing.T) {
 	look(0, audit.Covered{Next: 65, Ahead: true, Watermark: noon})
 	lines(t, c, "1, 0, 0, 0, 7, toDateTime64(1763640001, 3), now()")
 	look(0, audit.Covered{Epoch: 1, Next: 7, Watermark: noon + 1000})
-}
-
-// TestCompleteHeals: if an earlier weir recorded a watermark of the year 2106, `complete` is
-// right again after a migration alone.
-func TestCompleteHeals(t *testing.T) {
-	c := open(t)
-	for _, sql := range []string{
-		"CREATE DATABASE IF NOT EXISTS " + quote(c.cfg.Database),
-		"CREATE TABLE " + c.name("weir_rollups") + " (job LowCardinality(String), version UInt32, rollup UInt32," +
-			" since SimpleAggregateFunction(max, DateTime('UTC')), watermark SimpleAggregateFunction(max, DateTime64(3, 'UTC')))" +
-			" ENGINE = AggregatingMergeTree ORDER BY (job, version, rollup)",
-		"INSERT INTO " + c.name("weir_rollups") + " VALUES ('clicks', 1, 60, 0, '2106-02-07 00:00:00')",
-	} {
-		if err := c.exec(t.Context(), "test", sql, queryTimeout); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := c.Migrate(t.Context(), []Job{clicks()}, Migration{}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Job(t.Context(), clicks())
-	if err != nil {
-		t.Fatal(err)
-	}
-	op := operator(t, s.layout.Spec, 0)
-	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon+61_000, "/", 1, "b"))
-	write(t, s, op.Take())
-	sql := "SELECT toUnixTimestamp(window_start) - 1763640000, complete FROM " + c.name("clicks_1m") + " ORDER BY window_start"
-	if got := strings.Join(read(t, c, sql), " "); got != "(0,0) (60,0)" {
-		t.Errorf("after the migration: %s", got)
-	}
-	if err := s.Rollup(t.Context(), false, noon+61_000); err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Join(read(t, c, sql), " "); got != "(0,1) (60,0)" {
-		t.Errorf("after a rollup: %s", got)
-	}
-}
-
-// TestAtOnce: while a writer, two rollups and a reader run at the same time, the numbers of
-// the view never fall, and are right in the end.
-func TestAtOnce(t *testing.T) {
-	c := open(t)
-	j := clicks()
-	j.Spec.Measures = j.Spec.Measures[:1]
-	s := unasked(t, c, j)
-	op := operator(t, s.layout.Spec, 0)
-	const flushes, perFlush = 5, 40
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	for range 2 {
-		other := another(c, s)
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				if err := other.Rollup(t.Context(), false, 0); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	last := uint64(0)
-	for i := range int64(flushes) {
-		var docs []string
-		for n := range int64(perFlush) {
-			docs = append(docs, click(noon+n*2000, fmt.Sprintf("/p/%d", n%3), int(i*perFlush+n), fmt.Sprint(i, n)))
-		}
-		observe(t, op, 0, i*perFlush, noon, docs...)
-		write(t, s, op.Take())
-		var hits, users uint64
-		err := c.query(t.Context(), "read", "SELECT sum(hits), sum(users) FROM "+c.name("clicks_1m"), func(scan func(...any) error) error { return scan(&hits, &users) })
-		if err != nil || hits != uint64(i+1)*perFlush || users < last {
-			t.Fatalf("after flush %d: %d hits, %d users (before: %d), %v", i, hits, users, last, err)
-		}
-		last = users
-	}
-	cancel()
-	wg.Wait()
-	if err := s.Rollup(t.Context(), true, 0); err != nil {
-		t.Fatal(err)
-	}
-	for _, view := range []string{"clicks_1m", "clicks_1h", "clicks_1d"} {
-		if got := one(t, c, "SELECT sum(hits) FROM "+c.name(view)); got != fmt.Sprintf("(%d)", flushes*perFlush) {
-			t.Errorf("%s counts %s", view, got)
-		}
-	}
 }

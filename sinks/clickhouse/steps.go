@@ -33,25 +33,34 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 	if !inv.database {
 		m.step("database", "CREATE DATABASE IF NOT EXISTS "+quote(c.cfg.Database)+c.onCluster())
 	}
-	tables := common()
 	for _, l := range layouts {
 		if err := inv.meaning(l); err != nil {
 			return nil, err
 		}
-		tables = append(tables, l.tables()...)
 		for i, v := range l.levels {
 			m.rollups[v.table] = &rollupTable{l, fmt.Sprintf("%s AND rollup = %d", l.where(), v.seconds), inv.otherSource(l, i) || inv.comesBack(l, i)}
 		}
 	}
-	for i := range tables {
-		if err := m.table(&tables[i]); err != nil {
+	for _, t := range tablesOf(layouts) {
+		if err := m.table(&t); err != nil {
 			return nil, err
 		}
 	}
 	if inv.recorded[identity] == "" {
-		m.steps = append(m.steps, Statement{Object: "weir_schema", SQL: c.newID("…", inv.ids), run: c.newID(cmp.Or(inv.id, rand.Text()), inv.ids)})
+		m.steps = append(m.steps, Statement{Object: "weir_schema", SQL: c.newID("…", inv.ids), run: c.newID(cmp.Or(inv.id, rand.Text()), inv.ids), lacks: "the database has no id"})
 	}
-	m.views(m.functions())
+	for _, f := range functions() {
+		if ours, there := inv.functions[f.name]; !there {
+			m.need("there is no SQL function "+f.name, f.name, f.create(c))
+		} else if !ours {
+			m.step(f.name, f.create(c))
+		}
+	}
+	for _, v := range c.views(inv, layouts) {
+		if inv.tables[v.name].comment != v.comment {
+			m.step(v.name, v.sql)
+		}
+	}
 	for _, l := range layouts { // again: until its view was replaced, a process with the old list may have noted what it had made
 		for _, v := range l.levels {
 			if r := m.rollups[v.table]; r.anew {
@@ -67,6 +76,11 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 
 func (m *migrating) step(object, sql string) {
 	m.steps = append(m.steps, Statement{Object: object, SQL: sql})
+}
+
+// need is step for what a job cannot do without, and says what it lacks until then.
+func (m *migrating) need(lacks, object, sql string) {
+	m.steps = append(m.steps, Statement{Object: object, SQL: sql, lacks: lacks})
 }
 
 // forget changes what weir_rollups notes of a rollup.
@@ -86,29 +100,30 @@ func (m *migrating) note(table string, r *rollupTable, keep int64) {
 
 // table makes a table, or makes one that is there what it should be.
 func (m *migrating) table(t *table) error {
-	missing, err := m.inv.compare(t)
-	if err != nil {
-		return err
-	}
+	have, there := m.inv.tables[t.name]
 	rollup := m.rollups[t.name] // nil: it is none
-	if len(missing) == len(t.columns) {
+	if !there {
 		// A rollup that was dropped is made anew, first of all in what is noted. The rounds go on.
 		if rollup != nil && m.inv.recorded[t.name] != "" {
 			m.forget(t.name, "done = 0, complete_until = fromUnixTimestamp64Milli(toInt64(0), 'UTC')", rollup)
 		}
-		m.step(t.name, t.create(m.Client))
+		m.need("there is no table "+t.name, t.name, t.create(m.Client))
 		if rollup != nil {
 			m.note(t.name, rollup, 0)
 		}
 		return nil
 	}
-	create := m.inv.tables[t.name].create
+	missing, err := m.inv.compare(t)
+	if err != nil {
+		return err
+	}
+	ttl := have.as["TTL"]
 	if rollup != nil {
 		// Done is a round up to which the rollup has the rows that it is made from. It says nothing about other rows,
 		// nor about a measure that was left out, nor about windows that have expired and are to be there again.
-		if longer(ttlOf(create), t.ttl) {
+		if longer(ttl, t.ttl) {
 			rollup.anew = true
-			m.note(t.name, rollup, lives(ttlOf(create)))
+			m.note(t.name, rollup, lives(ttl))
 		}
 		if m.inv.returns(rollup.job, t.name) {
 			m.note(t.name, rollup, 0)
@@ -120,62 +135,41 @@ func (m *migrating) table(t *table) error {
 	if m.inv.recorded[t.name] == "" { // a migration was killed before it recorded what it had made
 		m.step(t.name, t.create(m.Client))
 	}
-	if err := m.columns(t, missing); err != nil {
-		return err
-	}
-	if sql := t.retain(m.Client, create); sql != "" {
-		m.step(t.name+" ttl", sql)
-	}
-	if sql := t.tune(m.Client, create); sql != "" {
-		m.step(t.name+" settings", sql)
-	}
-	if sql, _ := t.forget(m.Client, create); sql != "" {
-		m.step(t.name+" states ttl", sql)
-	}
-	return nil
-}
-
-// columns adds the columns that a table lacks, and gives those their defaults that have others.
-func (m *migrating) columns(t *table, missing []column) error {
 	alter := "ALTER TABLE " + m.name(t.name) + m.onCluster()
 	for _, col := range missing {
-		// If weir has made the column before, it was dropped, with its values. If
-		// not, the column is new to this version of weir or to the job.
-		if m.inv.made(t.name, col) && !t.addable(col) {
-			return refuse("table "+t.name, "column "+col.name+" is gone", schemaAction)
-		}
-		sql := alter + " ADD COLUMN IF NOT EXISTS " + col.String()
-		if col.index != "" {
-			sql += ", ADD " + strings.Replace(col.index, "INDEX ", "INDEX IF NOT EXISTS ", 1)
-		}
-		m.step(t.name+" "+col.name, sql)
-		if col.index != "" { // also for the rows that exist, in the background
-			m.step(t.name+" "+col.name+" index", alter+" MATERIALIZE INDEX "+indexName(col.name))
+		m.need("table "+t.name+" lacks column "+col.name, t.name+" "+col.name, alter+" ADD COLUMN IF NOT EXISTS "+col.String())
+	}
+	want := m.inv.wanted[t.name]
+	switch {
+	case ttl == want["TTL"]:
+	case t.ttl == "":
+		m.step(t.name+" ttl", alter+" REMOVE TTL")
+	default:
+		// Each part of a table says until when its rows live, so the server computes that anew, in the
+		// background. Otherwise it removes the rows at the time of before, also if they are to live longer now.
+		m.step(t.name+" ttl", alter+" MODIFY TTL "+t.ttl+" SETTINGS materialize_ttl_after_modify = 1")
+	}
+	if changes := t.tune(m.Client, have.as["SETTINGS"]); changes != nil {
+		m.step(t.name+" settings", alter+" MODIFY SETTING "+strings.Join(changes, ", "))
+	}
+	// The server applies the TTLs of states to the rows that exist too, in the background, because keep_states holds
+	// for these as well.
+	var states []string
+	for _, col := range t.columns {
+		_, is, _ := strings.Cut(have.as[quote(col.name)], columnTTL)
+		_, be, wanted := strings.Cut(want[quote(col.name)], columnTTL)
+		switch {
+		case is == be:
+		case wanted:
+			states = append(states, "MODIFY COLUMN "+col.String())
+		default:
+			states = append(states, "MODIFY COLUMN "+quote(col.name)+" REMOVE TTL")
 		}
 	}
-	for _, col := range m.inv.undefaulted(t) { // changed by hand; the statement changes no row
-		m.step(t.name+" "+col.name+" default", alter+" MODIFY COLUMN "+col.definition())
+	if states != nil {
+		m.step(t.name+" states ttl", alter+" "+strings.Join(states, ", "))
 	}
 	return nil
-}
-
-// functions replaces the functions of SQL that differ, and reports whether the views were made with others.
-func (m *migrating) functions() (older bool) {
-	for _, f := range m.inv.otherFunctions(m.Client) {
-		sql := f.create(m.Client)
-		m.step(f.name, sql)
-		older = older || m.inv.recorded[f.name] != sql
-	}
-	return older
-}
-
-// views replaces the views that differ, or all of them.
-func (m *migrating) views(all bool) {
-	for _, v := range m.wanted(m.inv, m.layouts) {
-		if _, ok := m.inv.tables[v.name]; !ok || all || m.inv.recorded[v.name] != v.sql || m.inv.replaced(v.name) {
-			m.step(v.name, v.sql)
-		}
-	}
 }
 
 // entries returns what weir_jobs does not have yet.

@@ -76,7 +76,7 @@ func TestGate(t *testing.T) {
 
 	t.Run("right", func(t *testing.T) {
 		c := dial(t, Config{URLs: []string{"https://" + open}, Database: database, User: gateUser, Password: gatePassword, TLS: trust})
-		s := install(t, c, clicks())
+		s := full(t, c, clicks())
 		op := operator(t, s.layout.Spec, 0)
 		observe(t, op, 0, 0, noon, click(noon, "/a", 1, "x"), click(noon, "/a", 2, "y"))
 		write(t, s, op.Take())

@@ -42,7 +42,7 @@ func TestUptimes(t *testing.T) {
 func TestRestarted(t *testing.T) {
 	c := open(t)
 	j := clicks()
-	s := unasked(t, c, j)
+	s := install(t, c, j)
 	write := func(next int64) error {
 		changes := &window.Changes{Table: window.NewTable(j.Spec), Lines: []window.Line{{First: next - 1, Next: next, Outcomes: [window.Outcomes]uint64{window.Late: 1}}}}
 		changes.Table.Seal()

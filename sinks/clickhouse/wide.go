@@ -56,6 +56,6 @@ func (t *table) spread(c *Client) view {
 		columns = append(columns, "    "+col.String())
 	}
 	name := t.name + AllShards
-	return view{name, fmt.Sprintf("CREATE OR REPLACE TABLE %s%s\n(\n%s\n)\nENGINE = Distributed(%s, %s, %s)\nCOMMENT 'The rows of %s on all shards.'",
-		c.name(name), c.onCluster(), strings.Join(columns, ",\n"), text(c.cfg.Cluster), text(c.cfg.Database), text(t.name), t.name)}
+	return view{name: name, sql: fmt.Sprintf("CREATE OR REPLACE TABLE %s%s\n(\n%s\n)\nENGINE = Distributed(%s, %s, %s)",
+		c.name(name), c.onCluster(), strings.Join(columns, ",\n"), text(c.cfg.Cluster), text(c.cfg.Database), text(t.name))}
 }

@@ -421,7 +421,8 @@ FROM
     SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
     FROM `weir`.`clicks_1m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: dc80333750bd50bb';
 
 -- clicks_1h
 CREATE OR REPLACE VIEW `weir`.`clicks_1h` ON CLUSTER 'main'
@@ -493,7 +494,8 @@ FROM
     SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
     FROM `weir`.`clicks_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: 551dfd68d028f4a0';
 
 -- clicks_1d
 CREATE OR REPLACE VIEW `weir`.`clicks_1d` ON CLUSTER 'main'
@@ -583,7 +585,8 @@ FROM
     SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
     FROM `weir`.`clicks_1d_rollup` FINAL
     WHERE window_start NOT IN (_tail.3)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: ff08d7f20803d7da';
 
 -- clicks_places
 CREATE OR REPLACE VIEW `weir`.`clicks_places` ON CLUSTER 'main'
@@ -601,7 +604,8 @@ FROM
     SELECT window_start, member, max(last) AS latest
     FROM `weir`.`clicks_places_state`
     GROUP BY window_start, member
-) AS _t;
+) AS _t
+COMMENT 'weir migrate made it: ca052d5cbbf5238b';
 
 -- clicks_over
 CREATE OR REPLACE VIEW `weir`.`clicks_over` ON CLUSTER 'main'
@@ -668,7 +672,8 @@ FROM
         GROUP BY `page`, `country`, _step
     ) AS _s
 ) AS _o
-GROUP BY `page`, `country`, _window;
+GROUP BY `page`, `country`, _window
+COMMENT 'weir migrate made it: 66b8f7553fc78d71';
 
 -- clicks_over_total
 CREATE OR REPLACE VIEW `weir`.`clicks_over_total` ON CLUSTER 'main'
@@ -735,7 +740,8 @@ FROM
         GROUP BY _step
     ) AS _s
 ) AS _o
-GROUP BY _window;
+GROUP BY _window
+COMMENT 'weir migrate made it: 05d86e17c01b1f94';
 
 -- clicks_calendar
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar` ON CLUSTER 'main'
@@ -802,7 +808,8 @@ FROM
         GROUP BY `page`, `country`, _step
     ) AS _s
 ) AS _o
-GROUP BY `page`, `country`, _window;
+GROUP BY `page`, `country`, _window
+COMMENT 'weir migrate made it: b854302f570c78cf';
 
 -- clicks_calendar_total
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar_total` ON CLUSTER 'main'
@@ -869,7 +876,8 @@ FROM
         GROUP BY _step
     ) AS _s
 ) AS _o
-GROUP BY _window;
+GROUP BY _window
+COMMENT 'weir migrate made it: bf6fa6ccf05f5908';
 
 -- clicks_cumulative
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulative` ON CLUSTER 'main'
@@ -936,7 +944,8 @@ FROM
         GROUP BY `page`, `country`, _step
     ) AS _s
 ) AS _o
-GROUP BY `page`, `country`, _window;
+GROUP BY `page`, `country`, _window
+COMMENT 'weir migrate made it: 46677ad3eed67e20';
 
 -- clicks_cumulative_total
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulative_total` ON CLUSTER 'main'
@@ -1003,7 +1012,8 @@ FROM
         GROUP BY _step
     ) AS _s
 ) AS _o
-GROUP BY _window;
+GROUP BY _window
+COMMENT 'weir migrate made it: 63eb98e42304969f';
 
 -- clicks_retention
 CREATE OR REPLACE VIEW `weir`.`clicks_retention` ON CLUSTER 'main'
@@ -1064,7 +1074,8 @@ FROM
     ARRAY JOIN _sets AS _a
     ARRAY JOIN _sets AS _b
     WHERE _a.1 <= _b.1
-);
+)
+COMMENT 'weir migrate made it: a696fb8c96cd71e7';
 
 -- clicks_retention_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_total` ON CLUSTER 'main'
@@ -1125,7 +1136,8 @@ FROM
     ARRAY JOIN _sets AS _a
     ARRAY JOIN _sets AS _b
     WHERE _a.1 <= _b.1
-);
+)
+COMMENT 'weir migrate made it: 36bf4800d284ea46';
 
 -- clicks_retention_over
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_over` ON CLUSTER 'main'
@@ -1186,7 +1198,8 @@ FROM
     ARRAY JOIN _sets AS _a
     ARRAY JOIN _sets AS _b
     WHERE _a.1 <= _b.1
-);
+)
+COMMENT 'weir migrate made it: 70be4a4941c10030';
 
 -- clicks_retention_over_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_over_total` ON CLUSTER 'main'
@@ -1247,7 +1260,8 @@ FROM
     ARRAY JOIN _sets AS _a
     ARRAY JOIN _sets AS _b
     WHERE _a.1 <= _b.1
-);
+)
+COMMENT 'weir migrate made it: 81000faef45b8c69';
 
 -- clicks_sessions
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions` ON CLUSTER 'main'
@@ -1305,7 +1319,8 @@ FROM
         GROUP BY `page`, `country`, _number
     )
 )
-WHERE _number >= 0;
+WHERE _number >= 0
+COMMENT 'weir migrate made it: 7dfc50c9c4a9bbe0';
 
 -- clicks_sessions_total
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions_total` ON CLUSTER 'main'
@@ -1363,7 +1378,8 @@ FROM
         GROUP BY _number
     )
 )
-WHERE _number >= 0;
+WHERE _number >= 0
+COMMENT 'weir migrate made it: 09c4c0887d6f8010';
 
 -- clicks_funnel
 CREATE OR REPLACE VIEW `weir`.`clicks_funnel` ON CLUSTER 'main'
@@ -1425,7 +1441,8 @@ FROM
     )
     ARRAY JOIN arrayEnumerate({steps:Array(String)}) AS _k
 )
-ORDER BY step;
+ORDER BY step
+COMMENT 'weir migrate made it: 5cd6de9d1e8e84ff';
 
 -- locations_1m
 CREATE OR REPLACE VIEW `weir`.`locations_1m` ON CLUSTER 'main'
@@ -1465,7 +1482,8 @@ FROM
     SELECT `cell`, window_start, hits, `users`
     FROM `weir`.`locations_v3_1m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: d209b2594bc60336';
 
 -- locations_1h
 CREATE OR REPLACE VIEW `weir`.`locations_1h` ON CLUSTER 'main'
@@ -1535,7 +1553,8 @@ FROM
     SELECT `cell`, window_start, hits, `users`
     FROM `weir`.`locations_v3_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: 962ecb3732a2374e';
 
 -- locations_places
 CREATE OR REPLACE VIEW `weir`.`locations_places` ON CLUSTER 'main'
@@ -1553,7 +1572,8 @@ FROM
     SELECT window_start, member, max(last) AS latest
     FROM `weir`.`locations_v3_places_state`
     GROUP BY window_start, member
-) AS _t;
+) AS _t
+COMMENT 'weir migrate made it: 9a4287fd9c0e4133';
 
 -- locations_over
 CREATE OR REPLACE VIEW `weir`.`locations_over` ON CLUSTER 'main'
@@ -1613,7 +1633,8 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY `cell`, _window
-HAVING (window_start >= now('UTC') - 2592000 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
+COMMENT 'weir migrate made it: 470fc42ccbb00ed2';
 
 -- locations_over_total
 CREATE OR REPLACE VIEW `weir`.`locations_over_total` ON CLUSTER 'main'
@@ -1673,7 +1694,8 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY _window
-HAVING (window_start >= now('UTC') - 2592000 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
+COMMENT 'weir migrate made it: f779109c5536d94a';
 
 -- locations_calendar
 CREATE OR REPLACE VIEW `weir`.`locations_calendar` ON CLUSTER 'main'
@@ -1733,7 +1755,8 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY `cell`, _window
-HAVING (window_start >= now('UTC') - 2592000 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
+COMMENT 'weir migrate made it: bff4174eb5261db0';
 
 -- locations_calendar_total
 CREATE OR REPLACE VIEW `weir`.`locations_calendar_total` ON CLUSTER 'main'
@@ -1793,7 +1816,8 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY _window
-HAVING (window_start >= now('UTC') - 2592000 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
+COMMENT 'weir migrate made it: 14c63e5d4ce7bf28';
 
 -- locations_cumulative
 CREATE OR REPLACE VIEW `weir`.`locations_cumulative` ON CLUSTER 'main'
@@ -1853,7 +1877,8 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY `cell`, _window
-HAVING (window_start >= now('UTC') - 2592000 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
+COMMENT 'weir migrate made it: 2755833b36b9363d';
 
 -- locations_cumulative_total
 CREATE OR REPLACE VIEW `weir`.`locations_cumulative_total` ON CLUSTER 'main'
@@ -1913,7 +1938,8 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY _window
-HAVING (window_start >= now('UTC') - 2592000 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
+COMMENT 'weir migrate made it: 8218f9e4296d44bb';
 
 -- total_5m
 CREATE OR REPLACE VIEW `weir`.`total_5m` ON CLUSTER 'main'
@@ -1961,7 +1987,8 @@ FROM
     SELECT window_start, hits, `users`
     FROM `weir`.`total_5m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: 3b4afd91f4b201e4';
 
 -- total_1h
 CREATE OR REPLACE VIEW `weir`.`total_1h` ON CLUSTER 'main'
@@ -2038,7 +2065,8 @@ FROM
     SELECT window_start, hits, `users`
     FROM `weir`.`total_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: 0d5c03cfd835f59d';
 
 -- total_over
 CREATE OR REPLACE VIEW `weir`.`total_over` ON CLUSTER 'main'
@@ -2104,7 +2132,8 @@ FROM
         GROUP BY _step
     ) AS _s
 ) AS _o
-GROUP BY _window;
+GROUP BY _window
+COMMENT 'weir migrate made it: 6876acef82b8c00b';
 
 -- total_calendar
 CREATE OR REPLACE VIEW `weir`.`total_calendar` ON CLUSTER 'main'
@@ -2170,7 +2199,8 @@ FROM
         GROUP BY _step
     ) AS _s
 ) AS _o
-GROUP BY _window;
+GROUP BY _window
+COMMENT 'weir migrate made it: 6147ff224a24825a';
 
 -- total_cumulative
 CREATE OR REPLACE VIEW `weir`.`total_cumulative` ON CLUSTER 'main'
@@ -2236,7 +2266,8 @@ FROM
         GROUP BY _step
     ) AS _s
 ) AS _o
-GROUP BY _window;
+GROUP BY _window
+COMMENT 'weir migrate made it: 96c31ea3294a3c18';
 
 -- weir_audit_states
 CREATE OR REPLACE VIEW `weir`.`weir_audit_states` ON CLUSTER 'main'
@@ -2248,7 +2279,8 @@ FROM
     UNION ALL SELECT 5, window_start, hits, flushed_at, flushed_in, `cell`, '' FROM `weir`.`locations_v3_state`
     UNION ALL SELECT 8, window_start, hits, flushed_at, flushed_in, '', '' FROM `weir`.`total_state`
 ) AS _s
-GROUP BY _s._source, _g0, _g1, window_start;
+GROUP BY _s._source, _g0, _g1, window_start
+COMMENT 'weir migrate made it: bc48bf7b4d30c3dc';
 
 -- weir_audit_rows
 CREATE OR REPLACE VIEW `weir`.`weir_audit_rows` ON CLUSTER 'main'
@@ -2273,7 +2305,8 @@ FROM
     UNION ALL SELECT 9, window_start, hits, rolled_at, rolled_in, '', '' FROM `weir`.`total_5m_rollup`
     UNION ALL SELECT 10, window_start, hits, rolled_at, rolled_in, '', '' FROM `weir`.`total_1h_rollup` WHERE window_start >= now() - 522000
 ) AS _r
-GROUP BY _r._source, _g0, _g1, window_start;
+GROUP BY _r._source, _g0, _g1, window_start
+COMMENT 'weir migrate made it: be050291aaf977a8';
 
 -- weir_audit
 CREATE OR REPLACE VIEW `weir`.`weir_audit` ON CLUSTER 'main'
@@ -2411,41 +2444,21 @@ FROM
         HAVING _rolled != _held OR _lacks
     )
 )
-WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due;
+WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
+COMMENT 'weir migrate made it: f5ce20aca47548f5';
 
 -- weir_jobs
 INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES
-('clicks', 1, '', 'time "ts" "ms"
-window "60000"
-lateness "86400000"
-skew "600000"
-chunk "64"
-max_groups "50"
-by "page" "page" "" "false" "" "" "0"
-by "country" "country" "" "true" "" "" "0"
-', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
-('clicks', 1, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
-('clicks', 1, 'active', 'bitmap "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
-('clicks', 1, 'seen', 'bloom "id" optional=false capacity=100 error=0.01 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 1280),
-('clicks', 1, 'places', 'geo "user" optional=position capacity=0 error=0 lon="lon" lat="lat"', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
-('locations', 3, '', 'time "ts" "ms"
-window "60000"
-lateness "86400000"
-skew "600000"
-chunk "262144"
-max_groups "1000000"
-by "cell" "" "" "false" "lon" "lat" "5"
-', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
-('locations', 3, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
-('locations', 3, 'places', 'geo "user" optional=false capacity=0 error=0 lon="lon" lat="lat"', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
-('total', 1, '', 'time "ts" "ms"
-window "60000"
-lateness "86400000"
-skew "600000"
-chunk "64"
-max_groups "1"
-', 'total', 604800, [], 'total_5m_rollup', 300, 0),
-('total', 1, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'total', 604800, [], 'total_5m_rollup', 300, 0);
+('clicks', 1, '', '{"format":"json","time":{"field":"ts","unit":"ms"},"window":"1m","lateness":"1d","skew":"10m","chunk":64,"max_groups":50,"by":[{"name":"page","field":"page"},{"name":"country","field":"country","has_default":true}]}', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'users', '{"kind":"hll","field":"user"}', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'active', '{"kind":"bitmap","field":"user"}', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'seen', '{"kind":"bloom","field":"id","capacity":100,"error":0.01}', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 1280),
+('clicks', 1, 'places', '{"kind":"geo","member":"user","optional":true,"lon":"lon","lat":"lat"}', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('locations', 3, '', '{"format":"json","time":{"field":"ts","unit":"ms"},"window":"1m","lateness":"1d","skew":"10m","chunk":262144,"max_groups":1000000,"by":[{"name":"cell","lon":"lon","lat":"lat","precision":5}]}', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
+('locations', 3, 'users', '{"kind":"hll","field":"user"}', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
+('locations', 3, 'places', '{"kind":"geo","member":"user","lon":"lon","lat":"lat"}', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
+('total', 1, '', '{"format":"json","time":{"field":"ts","unit":"ms"},"window":"1m","lateness":"1d","skew":"10m","chunk":64,"max_groups":1}', 'total', 604800, [], 'total_5m_rollup', 300, 0),
+('total', 1, 'users', '{"kind":"hll","field":"user"}', 'total', 604800, [], 'total_5m_rollup', 300, 0);
 
 -- user weir
 CREATE USER IF NOT EXISTS `weir` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…';

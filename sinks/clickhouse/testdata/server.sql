@@ -421,7 +421,8 @@ FROM
     SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
     FROM `weir`.`clicks_1m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: ecf9fe4904513e07';
 
 -- clicks_1h
 CREATE OR REPLACE VIEW `weir`.`clicks_1h`
@@ -493,7 +494,8 @@ FROM
     SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
     FROM `weir`.`clicks_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: 4379cce7d9110048';
 
 -- clicks_1d
 CREATE OR REPLACE VIEW `weir`.`clicks_1d`
@@ -583,7 +585,8 @@ FROM
     SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
     FROM `weir`.`clicks_1d_rollup` FINAL
     WHERE window_start NOT IN (_tail.3)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: 0d5c5d2efc96a272';
 
 -- clicks_places
 CREATE OR REPLACE VIEW `weir`.`clicks_places`
@@ -601,7 +604,8 @@ FROM
     SELECT window_start, member, max(last) AS latest
     FROM `weir`.`clicks_places_state`
     GROUP BY window_start, member
-) AS _t;
+) AS _t
+COMMENT 'weir migrate made it: 253d9cf0d73954f7';
 
 -- clicks_over
 CREATE OR REPLACE VIEW `weir`.`clicks_over`
@@ -668,7 +672,8 @@ FROM
         GROUP BY `page`, `country`, _step
     ) AS _s
 ) AS _o
-GROUP BY `page`, `country`, _window;
+GROUP BY `page`, `country`, _window
+COMMENT 'weir migrate made it: bbe16f28ffffcc55';
 
 -- clicks_over_total
 CREATE OR REPLACE VIEW `weir`.`clicks_over_total`
@@ -735,7 +740,8 @@ FROM
         GROUP BY _step
     ) AS _s
 ) AS _o
-GROUP BY _window;
+GROUP BY _window
+COMMENT 'weir migrate made it: 0b87b6113b40a824';
 
 -- clicks_calendar
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar`
@@ -802,7 +808,8 @@ FROM
         GROUP BY `page`, `country`, _step
     ) AS _s
 ) AS _o
-GROUP BY `page`, `country`, _window;
+GROUP BY `page`, `country`, _window
+COMMENT 'weir migrate made it: c9a7c348a6ebc2bb';
 
 -- clicks_calendar_total
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar_total`
@@ -869,7 +876,8 @@ FROM
         GROUP BY _step
     ) AS _s
 ) AS _o
-GROUP BY _window;
+GROUP BY _window
+COMMENT 'weir migrate made it: 0553e7f49e52cc48';
 
 -- clicks_cumulative
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulative`
@@ -936,7 +944,8 @@ FROM
         GROUP BY `page`, `country`, _step
     ) AS _s
 ) AS _o
-GROUP BY `page`, `country`, _window;
+GROUP BY `page`, `country`, _window
+COMMENT 'weir migrate made it: f3e0cf671785f2a0';
 
 -- clicks_cumulative_total
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulative_total`
@@ -1003,7 +1012,8 @@ FROM
         GROUP BY _step
     ) AS _s
 ) AS _o
-GROUP BY _window;
+GROUP BY _window
+COMMENT 'weir migrate made it: 1541b1f87772711b';
 
 -- clicks_retention
 CREATE OR REPLACE VIEW `weir`.`clicks_retention`
@@ -1064,7 +1074,8 @@ FROM
     ARRAY JOIN _sets AS _a
     ARRAY JOIN _sets AS _b
     WHERE _a.1 <= _b.1
-);
+)
+COMMENT 'weir migrate made it: edc1cebbb446258b';
 
 -- clicks_retention_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_total`
@@ -1125,7 +1136,8 @@ FROM
     ARRAY JOIN _sets AS _a
     ARRAY JOIN _sets AS _b
     WHERE _a.1 <= _b.1
-);
+)
+COMMENT 'weir migrate made it: 02842808fcdb16d6';
 
 -- clicks_retention_over
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_over`
@@ -1186,7 +1198,8 @@ FROM
     ARRAY JOIN _sets AS _a
     ARRAY JOIN _sets AS _b
     WHERE _a.1 <= _b.1
-);
+)
+COMMENT 'weir migrate made it: 22160382716a9cd8';
 
 -- clicks_retention_over_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_over_total`
@@ -1247,7 +1260,8 @@ FROM
     ARRAY JOIN _sets AS _a
     ARRAY JOIN _sets AS _b
     WHERE _a.1 <= _b.1
-);
+)
+COMMENT 'weir migrate made it: 7224e0a027285ba5';
 
 -- clicks_sessions
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions`
@@ -1305,7 +1319,8 @@ FROM
         GROUP BY `page`, `country`, _number
     )
 )
-WHERE _number >= 0;
+WHERE _number >= 0
+COMMENT 'weir migrate made it: eca6b47179ab55f8';
 
 -- clicks_sessions_total
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions_total`
@@ -1363,7 +1378,8 @@ FROM
         GROUP BY _number
     )
 )
-WHERE _number >= 0;
+WHERE _number >= 0
+COMMENT 'weir migrate made it: 9e82150db291cb94';
 
 -- clicks_funnel
 CREATE OR REPLACE VIEW `weir`.`clicks_funnel`
@@ -1425,7 +1441,8 @@ FROM
     )
     ARRAY JOIN arrayEnumerate({steps:Array(String)}) AS _k
 )
-ORDER BY step;
+ORDER BY step
+COMMENT 'weir migrate made it: 04126575826bbf03';
 
 -- locations_1m
 CREATE OR REPLACE VIEW `weir`.`locations_1m`
@@ -1465,7 +1482,8 @@ FROM
     SELECT `cell`, window_start, hits, `users`
     FROM `weir`.`locations_v3_1m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: c961bf37221bedee';
 
 -- locations_1h
 CREATE OR REPLACE VIEW `weir`.`locations_1h`
@@ -1535,7 +1553,8 @@ FROM
     SELECT `cell`, window_start, hits, `users`
     FROM `weir`.`locations_v3_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: 1dc92f91a17f4f62';
 
 -- locations_places
 CREATE OR REPLACE VIEW `weir`.`locations_places`
@@ -1553,7 +1572,8 @@ FROM
     SELECT window_start, member, max(last) AS latest
     FROM `weir`.`locations_v3_places_state`
     GROUP BY window_start, member
-) AS _t;
+) AS _t
+COMMENT 'weir migrate made it: c211c15c90f57c43';
 
 -- locations_over
 CREATE OR REPLACE VIEW `weir`.`locations_over`
@@ -1613,7 +1633,8 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY `cell`, _window
-HAVING (window_start >= now('UTC') - 2592000 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
+COMMENT 'weir migrate made it: a99bda17f7cbe6fa';
 
 -- locations_over_total
 CREATE OR REPLACE VIEW `weir`.`locations_over_total`
@@ -1673,7 +1694,8 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY _window
-HAVING (window_start >= now('UTC') - 2592000 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
+COMMENT 'weir migrate made it: b4694ad2fbf7f19e';
 
 -- locations_calendar
 CREATE OR REPLACE VIEW `weir`.`locations_calendar`
@@ -1733,7 +1755,8 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY `cell`, _window
-HAVING (window_start >= now('UTC') - 2592000 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
+COMMENT 'weir migrate made it: c8facbd2ede082e8';
 
 -- locations_calendar_total
 CREATE OR REPLACE VIEW `weir`.`locations_calendar_total`
@@ -1793,7 +1816,8 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY _window
-HAVING (window_start >= now('UTC') - 2592000 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
+COMMENT 'weir migrate made it: 7de6c8b1a252076c';
 
 -- locations_cumulative
 CREATE OR REPLACE VIEW `weir`.`locations_cumulative`
@@ -1853,7 +1877,8 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY `cell`, _window
-HAVING (window_start >= now('UTC') - 2592000 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
+COMMENT 'weir migrate made it: e6d545274289cd09';
 
 -- locations_cumulative_total
 CREATE OR REPLACE VIEW `weir`.`locations_cumulative_total`
@@ -1913,7 +1938,8 @@ FROM
     ) AS _s
 ) AS _o
 GROUP BY _window
-HAVING (window_start >= now('UTC') - 2592000 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0);
+HAVING (window_start >= now('UTC') - 2592000 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
+COMMENT 'weir migrate made it: de8591b1fa0f2b83';
 
 -- total_5m
 CREATE OR REPLACE VIEW `weir`.`total_5m`
@@ -1961,7 +1987,8 @@ FROM
     SELECT window_start, hits, `users`
     FROM `weir`.`total_5m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: a76d3fb0695f1b14';
 
 -- total_1h
 CREATE OR REPLACE VIEW `weir`.`total_1h`
@@ -2038,7 +2065,8 @@ FROM
     SELECT window_start, hits, `users`
     FROM `weir`.`total_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: 77ef1e5c4676edd9';
 
 -- total_over
 CREATE OR REPLACE VIEW `weir`.`total_over`
@@ -2104,7 +2132,8 @@ FROM
         GROUP BY _step
     ) AS _s
 ) AS _o
-GROUP BY _window;
+GROUP BY _window
+COMMENT 'weir migrate made it: e889344ef8b4ac5b';
 
 -- total_calendar
 CREATE OR REPLACE VIEW `weir`.`total_calendar`
@@ -2170,7 +2199,8 @@ FROM
         GROUP BY _step
     ) AS _s
 ) AS _o
-GROUP BY _window;
+GROUP BY _window
+COMMENT 'weir migrate made it: 866a5e8505d2ef6a';
 
 -- total_cumulative
 CREATE OR REPLACE VIEW `weir`.`total_cumulative`
@@ -2236,7 +2266,8 @@ FROM
         GROUP BY _step
     ) AS _s
 ) AS _o
-GROUP BY _window;
+GROUP BY _window
+COMMENT 'weir migrate made it: 7a4da39b78923124';
 
 -- weir_audit_states
 CREATE OR REPLACE VIEW `weir`.`weir_audit_states`
@@ -2248,7 +2279,8 @@ FROM
     UNION ALL SELECT 5, window_start, hits, flushed_at, flushed_in, `cell`, '' FROM `weir`.`locations_v3_state`
     UNION ALL SELECT 8, window_start, hits, flushed_at, flushed_in, '', '' FROM `weir`.`total_state`
 ) AS _s
-GROUP BY _s._source, _g0, _g1, window_start;
+GROUP BY _s._source, _g0, _g1, window_start
+COMMENT 'weir migrate made it: f3ec3380bc97d380';
 
 -- weir_audit_rows
 CREATE OR REPLACE VIEW `weir`.`weir_audit_rows`
@@ -2273,7 +2305,8 @@ FROM
     UNION ALL SELECT 9, window_start, hits, rolled_at, rolled_in, '', '' FROM `weir`.`total_5m_rollup`
     UNION ALL SELECT 10, window_start, hits, rolled_at, rolled_in, '', '' FROM `weir`.`total_1h_rollup` WHERE window_start >= now() - 522000
 ) AS _r
-GROUP BY _r._source, _g0, _g1, window_start;
+GROUP BY _r._source, _g0, _g1, window_start
+COMMENT 'weir migrate made it: 4492c83e6aa781a8';
 
 -- weir_audit
 CREATE OR REPLACE VIEW `weir`.`weir_audit`
@@ -2411,41 +2444,21 @@ FROM
         HAVING _rolled != _held OR _lacks
     )
 )
-WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due;
+WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
+COMMENT 'weir migrate made it: e0cff8ff7158521d';
 
 -- weir_jobs
 INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES
-('clicks', 1, '', 'time "ts" "ms"
-window "60000"
-lateness "86400000"
-skew "600000"
-chunk "64"
-max_groups "50"
-by "page" "page" "" "false" "" "" "0"
-by "country" "country" "" "true" "" "" "0"
-', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
-('clicks', 1, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
-('clicks', 1, 'active', 'bitmap "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
-('clicks', 1, 'seen', 'bloom "id" optional=false capacity=100 error=0.01 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 1280),
-('clicks', 1, 'places', 'geo "user" optional=position capacity=0 error=0 lon="lon" lat="lat"', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
-('locations', 3, '', 'time "ts" "ms"
-window "60000"
-lateness "86400000"
-skew "600000"
-chunk "262144"
-max_groups "1000000"
-by "cell" "" "" "false" "lon" "lat" "5"
-', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
-('locations', 3, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
-('locations', 3, 'places', 'geo "user" optional=false capacity=0 error=0 lon="lon" lat="lat"', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
-('total', 1, '', 'time "ts" "ms"
-window "60000"
-lateness "86400000"
-skew "600000"
-chunk "64"
-max_groups "1"
-', 'total', 604800, [], 'total_5m_rollup', 300, 0),
-('total', 1, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'total', 604800, [], 'total_5m_rollup', 300, 0);
+('clicks', 1, '', '{"format":"json","time":{"field":"ts","unit":"ms"},"window":"1m","lateness":"1d","skew":"10m","chunk":64,"max_groups":50,"by":[{"name":"page","field":"page"},{"name":"country","field":"country","has_default":true}]}', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'users', '{"kind":"hll","field":"user"}', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'active', '{"kind":"bitmap","field":"user"}', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'seen', '{"kind":"bloom","field":"id","capacity":100,"error":0.01}', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 1280),
+('clicks', 1, 'places', '{"kind":"geo","member":"user","optional":true,"lon":"lon","lat":"lat"}', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('locations', 3, '', '{"format":"json","time":{"field":"ts","unit":"ms"},"window":"1m","lateness":"1d","skew":"10m","chunk":262144,"max_groups":1000000,"by":[{"name":"cell","lon":"lon","lat":"lat","precision":5}]}', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
+('locations', 3, 'users', '{"kind":"hll","field":"user"}', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
+('locations', 3, 'places', '{"kind":"geo","member":"user","lon":"lon","lat":"lat"}', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
+('total', 1, '', '{"format":"json","time":{"field":"ts","unit":"ms"},"window":"1m","lateness":"1d","skew":"10m","chunk":64,"max_groups":1}', 'total', 604800, [], 'total_5m_rollup', 300, 0),
+('total', 1, 'users', '{"kind":"hll","field":"user"}', 'total', 604800, [], 'total_5m_rollup', 300, 0);
 
 -- user weir
 CREATE USER IF NOT EXISTS `weir` IDENTIFIED WITH sha256_hash BY '…' SALT '…';

@@ -209,7 +209,7 @@ CREATE OR REPLACE TABLE `weir`.`weir_schema_all` ON CLUSTER 'main'
     `sql` String
 )
 ENGINE = Distributed('main', 'weir', 'weir_schema')
-COMMENT 'The rows of weir_schema on all shards.';
+COMMENT 'weir migrate made it: 676087e96978fa58';
 
 -- weir_ledger_all
 CREATE OR REPLACE TABLE `weir`.`weir_ledger_all` ON CLUSTER 'main'
@@ -244,7 +244,7 @@ CREATE OR REPLACE TABLE `weir`.`weir_ledger_all` ON CLUSTER 'main'
     `slot` UInt64 ALIAS bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk)
 )
 ENGINE = Distributed('main', 'weir', 'weir_ledger')
-COMMENT 'The rows of weir_ledger on all shards.';
+COMMENT 'weir migrate made it: 8f3c576781fc8fd6';
 
 -- weir_dead_letters_all
 CREATE OR REPLACE TABLE `weir`.`weir_dead_letters_all` ON CLUSTER 'main'
@@ -263,7 +263,7 @@ CREATE OR REPLACE TABLE `weir`.`weir_dead_letters_all` ON CLUSTER 'main'
     `flushed_at` DateTime('UTC')
 )
 ENGINE = Distributed('main', 'weir', 'weir_dead_letters')
-COMMENT 'The rows of weir_dead_letters on all shards.';
+COMMENT 'weir migrate made it: edcce7c2815fe2bc';
 
 -- weir_rollups_all
 CREATE OR REPLACE TABLE `weir`.`weir_rollups_all` ON CLUSTER 'main'
@@ -276,7 +276,7 @@ CREATE OR REPLACE TABLE `weir`.`weir_rollups_all` ON CLUSTER 'main'
     `complete_until` SimpleAggregateFunction(max, DateTime64(3, 'UTC'))
 )
 ENGINE = Distributed('main', 'weir', 'weir_rollups')
-COMMENT 'The rows of weir_rollups on all shards.';
+COMMENT 'weir migrate made it: 15fff220f0b0e976';
 
 -- clicks_state_all
 CREATE OR REPLACE TABLE `weir`.`clicks_state_all` ON CLUSTER 'main'
@@ -290,7 +290,7 @@ CREATE OR REPLACE TABLE `weir`.`clicks_state_all` ON CLUSTER 'main'
     `flushed_in` SimpleAggregateFunction(max, UInt64)
 )
 ENGINE = Distributed('main', 'weir', 'clicks_state')
-COMMENT 'The rows of clicks_state on all shards.';
+COMMENT 'weir migrate made it: b962f78e81e8b875';
 
 -- clicks_1m_rollup_all
 CREATE OR REPLACE TABLE `weir`.`clicks_1m_rollup_all` ON CLUSTER 'main'
@@ -305,7 +305,7 @@ CREATE OR REPLACE TABLE `weir`.`clicks_1m_rollup_all` ON CLUSTER 'main'
     `rolled_in` SimpleAggregateFunction(max, UInt64)
 )
 ENGINE = Distributed('main', 'weir', 'clicks_1m_rollup')
-COMMENT 'The rows of clicks_1m_rollup on all shards.';
+COMMENT 'weir migrate made it: aa0764534bb2082c';
 
 -- clicks_1h_rollup_all
 CREATE OR REPLACE TABLE `weir`.`clicks_1h_rollup_all` ON CLUSTER 'main'
@@ -320,7 +320,7 @@ CREATE OR REPLACE TABLE `weir`.`clicks_1h_rollup_all` ON CLUSTER 'main'
     `rolled_in` SimpleAggregateFunction(max, UInt64)
 )
 ENGINE = Distributed('main', 'weir', 'clicks_1h_rollup')
-COMMENT 'The rows of clicks_1h_rollup on all shards.';
+COMMENT 'weir migrate made it: 7a090d5c877cd57c';
 
 -- clicks_1m
 CREATE OR REPLACE VIEW `weir`.`clicks_1m` ON CLUSTER 'main'
@@ -360,7 +360,8 @@ FROM
     SELECT `page`, `country`, window_start, hits, `active`
     FROM `weir`.`clicks_1m_rollup_all` FINAL
     WHERE window_start NOT IN (_tail.1)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: 98cf7152e21ac6c7';
 
 -- clicks_1h
 CREATE OR REPLACE VIEW `weir`.`clicks_1h` ON CLUSTER 'main'
@@ -430,7 +431,8 @@ FROM
     SELECT `page`, `country`, window_start, hits, `active`
     FROM `weir`.`clicks_1h_rollup_all` FINAL
     WHERE window_start NOT IN (_tail.2)
-) AS _f;
+) AS _f
+COMMENT 'weir migrate made it: 8623be914ef28080';
 
 -- clicks_over
 CREATE OR REPLACE VIEW `weir`.`clicks_over` ON CLUSTER 'main'
@@ -489,7 +491,8 @@ FROM
         GROUP BY `page`, `country`, _step
     ) AS _s
 ) AS _o
-GROUP BY `page`, `country`, _window;
+GROUP BY `page`, `country`, _window
+COMMENT 'weir migrate made it: 3b9c020c227d3389';
 
 -- clicks_over_total
 CREATE OR REPLACE VIEW `weir`.`clicks_over_total` ON CLUSTER 'main'
@@ -548,7 +551,8 @@ FROM
         GROUP BY _step
     ) AS _s
 ) AS _o
-GROUP BY _window;
+GROUP BY _window
+COMMENT 'weir migrate made it: 3c628c1dc51b7ee6';
 
 -- clicks_calendar
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar` ON CLUSTER 'main'
@@ -607,7 +611,8 @@ FROM
         GROUP BY `page`, `country`, _step
     ) AS _s
 ) AS _o
-GROUP BY `page`, `country`, _window;
+GROUP BY `page`, `country`, _window
+COMMENT 'weir migrate made it: 0d8c0d6ec4eedcdf';
 
 -- clicks_calendar_total
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar_total` ON CLUSTER 'main'
@@ -666,7 +671,8 @@ FROM
         GROUP BY _step
     ) AS _s
 ) AS _o
-GROUP BY _window;
+GROUP BY _window
+COMMENT 'weir migrate made it: 2f2b268bfdffac76';
 
 -- clicks_cumulative
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulative` ON CLUSTER 'main'
@@ -725,7 +731,8 @@ FROM
         GROUP BY `page`, `country`, _step
     ) AS _s
 ) AS _o
-GROUP BY `page`, `country`, _window;
+GROUP BY `page`, `country`, _window
+COMMENT 'weir migrate made it: 89b718d3acc2c06a';
 
 -- clicks_cumulative_total
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulative_total` ON CLUSTER 'main'
@@ -784,7 +791,8 @@ FROM
         GROUP BY _step
     ) AS _s
 ) AS _o
-GROUP BY _window;
+GROUP BY _window
+COMMENT 'weir migrate made it: c3e8713e93a43353';
 
 -- clicks_retention
 CREATE OR REPLACE VIEW `weir`.`clicks_retention` ON CLUSTER 'main'
@@ -842,7 +850,8 @@ FROM
     ARRAY JOIN _sets AS _a
     ARRAY JOIN _sets AS _b
     WHERE _a.1 <= _b.1
-);
+)
+COMMENT 'weir migrate made it: 7550a5488e6af912';
 
 -- clicks_retention_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_total` ON CLUSTER 'main'
@@ -900,7 +909,8 @@ FROM
     ARRAY JOIN _sets AS _a
     ARRAY JOIN _sets AS _b
     WHERE _a.1 <= _b.1
-);
+)
+COMMENT 'weir migrate made it: bc7519e836653385';
 
 -- clicks_retention_over
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_over` ON CLUSTER 'main'
@@ -958,7 +968,8 @@ FROM
     ARRAY JOIN _sets AS _a
     ARRAY JOIN _sets AS _b
     WHERE _a.1 <= _b.1
-);
+)
+COMMENT 'weir migrate made it: 4fded84a686ebf77';
 
 -- clicks_retention_over_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_over_total` ON CLUSTER 'main'
@@ -1016,7 +1027,8 @@ FROM
     ARRAY JOIN _sets AS _a
     ARRAY JOIN _sets AS _b
     WHERE _a.1 <= _b.1
-);
+)
+COMMENT 'weir migrate made it: 367f27ee7023e520';
 
 -- clicks_sessions
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions` ON CLUSTER 'main'
@@ -1074,7 +1086,8 @@ FROM
         GROUP BY `page`, `country`, _number
     )
 )
-WHERE _number >= 0;
+WHERE _number >= 0
+COMMENT 'weir migrate made it: 07f83e5294a7f5b4';
 
 -- clicks_sessions_total
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions_total` ON CLUSTER 'main'
@@ -1132,7 +1145,8 @@ FROM
         GROUP BY _number
     )
 )
-WHERE _number >= 0;
+WHERE _number >= 0
+COMMENT 'weir migrate made it: d802e28ff6e4e854';
 
 -- clicks_funnel
 CREATE OR REPLACE VIEW `weir`.`clicks_funnel` ON CLUSTER 'main'
@@ -1194,7 +1208,8 @@ FROM
     )
     ARRAY JOIN arrayEnumerate({steps:Array(String)}) AS _k
 )
-ORDER BY step;
+ORDER BY step
+COMMENT 'weir migrate made it: f76fecb7c97f5e7b';
 
 -- weir_audit_states
 CREATE OR REPLACE VIEW `weir`.`weir_audit_states` ON CLUSTER 'main'
@@ -1204,7 +1219,8 @@ FROM
 (
     SELECT 1 AS _source, window_start, hits AS _hits, flushed_at AS _at, flushed_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_state_all`
 ) AS _s
-GROUP BY _s._source, _g0, _g1, window_start;
+GROUP BY _s._source, _g0, _g1, window_start
+COMMENT 'weir migrate made it: 015a01012cd5743f';
 
 -- weir_audit_rows
 CREATE OR REPLACE VIEW `weir`.`weir_audit_rows` ON CLUSTER 'main'
@@ -1222,7 +1238,8 @@ FROM
     SELECT 2 AS _source, window_start, hits AS _hits, rolled_at AS _at, rolled_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_1m_rollup_all`
     UNION ALL SELECT 3, window_start, hits, rolled_at, rolled_in, `page`, `country` FROM `weir`.`clicks_1h_rollup_all` WHERE window_start >= now() - 34477200
 ) AS _r
-GROUP BY _r._source, _g0, _g1, window_start;
+GROUP BY _r._source, _g0, _g1, window_start
+COMMENT 'weir migrate made it: 70e3546627b2787f';
 
 -- weir_audit
 CREATE OR REPLACE VIEW `weir`.`weir_audit` ON CLUSTER 'main'
@@ -1360,20 +1377,13 @@ FROM
         HAVING _rolled != _held OR _lacks
     )
 )
-WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due;
+WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
+COMMENT 'weir migrate made it: cf5852be7daf2145';
 
 -- weir_jobs
 INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES
-('clicks', 1, '', 'time "ts" "ms"
-window "60000"
-lateness "86400000"
-skew "600000"
-chunk "64"
-max_groups "50"
-by "page" "page" "" "false" "" "" "0"
-by "country" "country" "" "true" "" "" "0"
-', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
-('clicks', 1, 'active', 'bitmap "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0);
+('clicks', 1, '', '{"format":"json","time":{"field":"ts","unit":"ms"},"window":"1m","lateness":"1d","skew":"10m","chunk":64,"max_groups":50,"by":[{"name":"page","field":"page"},{"name":"country","field":"country","has_default":true}]}', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'active', '{"kind":"bitmap","field":"user"}', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0);
 
 -- user weir
 CREATE USER IF NOT EXISTS `weir` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…';
