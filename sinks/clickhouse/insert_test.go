@@ -1,7 +1,6 @@
 package clickhouse
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"weir/internal/local/localtest"
-	"weir/window"
 )
 
 // TestSplit: a flush beyond the bounds of a block is inserted as several blocks, also with
@@ -64,16 +62,6 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// letters makes n dead letters of 16 KiB.
-func letters(n int, fill byte) []window.DeadLetter {
-	payload := bytes.Repeat([]byte{fill}, 16<<10)
-	list := make([]window.DeadLetter, n)
-	for i := range list {
-		list[i] = window.DeadLetter{Offset: int64(i), Reason: "why", Payload: payload, Size: len(payload)}
-	}
-	return list
-}
-
 // far returns a sink whose inserts a function answers instead of the engine.
 func far(t *testing.T, timeout time.Duration, serve http.HandlerFunc) *Sink {
 	t.Helper()
@@ -88,10 +76,6 @@ func far(t *testing.T, timeout time.Duration, serve http.HandlerFunc) *Sink {
 		t.Fatal(err)
 	}
 	return dial(t, Config{URLs: []string{b.URL}, Database: database, InsertTimeout: timeout}).sink(l)
-}
-
-func (s *Sink) writeDead(ctx context.Context, list []window.DeadLetter) error {
-	return send(ctx, s, s.dead, list, func(d *window.DeadLetter) { s.dead.addDead(&s.layout.Job, d) })
 }
 
 // TestFlushInPieces: however large a flush is, the sink holds some pieces of it, and
