@@ -20,10 +20,6 @@ func TestBloom(t *testing.T) {
 	expect(t, c, 99, "BF.CARD", "a")
 	expect(t, c, []any{"Capacity", int64(150), "Size", int64(32 + 64*4 + 16 + 32 + 72 + 160), "Number of filters", int64(4),
 		"Number of items inserted", int64(99), "Expansion rate", int64(2)}, "BF.INFO", "a")
-	for field, want := range map[string]int64{"capacity": 150, "ITEMS": 99, "filters": 4, "size": 568, "EXPANSION": 2} {
-		expect(t, c, []any{want}, "BF.INFO", "a", field)
-	}
-	expect(t, c, redistest.Error("Invalid information value"), "BF.INFO", "a", "nothing")
 	expect(t, c, redistest.Error("ERR not found"), "BF.INFO", "none")
 
 	expect(t, c, "OK", "BF.RESERVE", "b", "0.001", "100")
@@ -38,24 +34,6 @@ func TestBloom(t *testing.T) {
 	if added != 3997 {
 		t.Errorf("%d of 4,000 were new, want 3,997", added)
 	}
-
-	// A filter that is dumped and loaded is the same.
-	for iter := int64(0); ; {
-		r := do(t, c, "BF.SCANDUMP", "b", iter).([]any)
-		if iter = r[0].(int64); iter == 0 {
-			break
-		}
-		expect(t, c, "OK", "BF.LOADCHUNK", "b2", iter, r[1])
-	}
-	for _, name := range []string{"BF.CARD", "BF.INFO"} {
-		expect(t, c, do(t, c, name, "b"), name, "b2")
-	}
-	expect(t, c, 1, "BF.EXISTS", "b2", "3999")
-	expect(t, c, 0, "BF.ADD", "b2", "17")
-	expect(t, c, redistest.Error("ERR received bad data"), "BF.LOADCHUNK", "b2", 1, "x")
-	expect(t, c, redistest.Error("ERR received bad data"), "BF.LOADCHUNK", "b3", 1, "x")
-	expect(t, c, redistest.Error("ERR invalid offset - no link found"), "BF.LOADCHUNK", "b2", 1<<40, "x")
-	expect(t, c, redistest.Error("ERR Second argument must be numeric"), "BF.SCANDUMP", "b2", "x")
 
 	// Arguments.
 	for _, x := range []struct{ err, line string }{
@@ -74,15 +52,9 @@ func TestBloom(t *testing.T) {
 	expect(t, c, []any{int64(1), int64(1), redistest.Error("ERR non scaling filter is full")}, "BF.MADD", "full", "x", "y", "z", "w")
 	expect(t, c, 0, "BF.ADD", "full", "x")
 	expect(t, c, redistest.Error("ERR non scaling filter is full"), "BF.ADD", "full", "z")
-	expect(t, c, []any{nil}, "BF.INFO", "full", "EXPANSION")
-
-	expect(t, c, []any{int64(1), int64(1)}, "BF.INSERT", "i", "capacity", "7", "ERROR", "0.1", "EXPANSION", "4", "ITEMS", "a", "b")
-	expect(t, c, []any{int64(7)}, "BF.INFO", "i", "CAPACITY")
-	expect(t, c, []any{int64(4)}, "BF.INFO", "i", "EXPANSION")
-	expect(t, c, redistest.Error("ERR not found"), "BF.INSERT", "j", "NOCREATE", "ITEMS", "a")
-	expect(t, c, redistest.Error("Bad capacity"), "BF.INSERT", "j", "CAPACITY", "x", "ITEMS", "a")
-	expect(t, c, redistest.Error("Unknown argument received"), "BF.INSERT", "j", "WHAT", "ITEMS", "a")
-	expect(t, c, redistest.Error("ERR wrong number of arguments for 'bf.insert' command"), "BF.INSERT", "j", "CAPACITY", "5")
+	if info := do(t, c, "BF.INFO", "full").([]any); info[9] != nil {
+		t.Errorf("BF.INFO of a filter that does not grow: %v", info)
+	}
 
 	// Other types.
 	do(t, c, "SET", "s", "x")

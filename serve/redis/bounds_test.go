@@ -24,7 +24,6 @@ func TestTransactionKeepsToMemory(t *testing.T) {
 	for name, command := range map[string]func(key string) []any{
 		"BITOP":      func(key string) []any { return []any{"BITOP", "NOT", key, "a"} },
 		"BF.RESERVE": func(key string) []any { return []any{"BF.RESERVE", key, "0.01", 400_000} },
-		"BF.INSERT":  func(key string) []any { return []any{"BF.INSERT", key, "CAPACITY", 400_000, "ITEMS", "x"} },
 		"SETRANGE":   func(key string) []any { return []any{"SETRANGE", key, 500_000, "x"} },
 		"SET":        func(key string) []any { return []any{"SET", key, strings.Repeat("x", 500_000)} },
 	} {
@@ -66,7 +65,6 @@ func TestGrowthFits(t *testing.T) {
 	full := redistest.Error(errMemory)
 	expect(t, c, full, "BITOP", "OR", "c", "a", "b")
 	expect(t, c, full, "BF.RESERVE", "f", "0.01", 5_000_000)
-	expect(t, c, full, "BF.INSERT", "f", "CAPACITY", 5_000_000, "ITEMS", "x")
 	expect(t, c, full, "SETBIT", "c", 8*(3<<20), 1)
 	expect(t, c, 3<<20+1, "BITOP", "OR", "a", "a", "b") // it replaces a value of the same size
 	expect(t, c, 0, "SETBIT", "a", 8*(3<<20)+7, 0)      // a change within the value needs no memory

@@ -9,7 +9,7 @@ import (
 var familyOrder = []struct{ name, title, about string }{
 	{"hyperloglog", "HyperLogLog", "Strings of Redis's own layout, byte for byte: GET one here, SET it there."},
 	{"bitmap", "Bitmaps", "Strings whose bits are numbered; bit 0 is the highest of the first byte."},
-	{"bloom", "Bloom filters", "RedisBloom's filters, bit for bit; a dump of one loads into the other."},
+	{"bloom", "Bloom filters", "RedisBloom's filters, bit for bit."},
 	{"geo", "Positions", "Sorted sets whose scores are 52-bit cells."},
 	{"sorted set", "Sorted sets", "What positions and the sliding-window limiter rest on."},
 	{"set", "Sets", "Exact, and they know their members; a HyperLogLog counts as many in at most 12 KiB."},

@@ -283,33 +283,6 @@ func TestOneAtATime(t *testing.T) {
 	expect(t, dial(t, addr), clients*turns, "STRLEN", "sum")
 }
 
-// TestScan: SCAN returns every key that exists all the time, whatever other
-// keys are added and removed meanwhile.
-func TestScan(t *testing.T) {
-	_, addr := start(t, Config{})
-	c := dial(t, addr)
-	for i := range 500 {
-		do(t, c, "SET", fmt.Sprint("stays", i), "x")
-		do(t, c, "SET", fmt.Sprint("goes", i), "x")
-	}
-	seen, cursor := map[string]bool{}, "0"
-	for turn := 0; turn == 0 || cursor != "0"; turn++ {
-		r := do(t, c, "SCAN", cursor, "COUNT", 7, "MATCH", "stays*").([]any)
-		cursor = r[0].(string)
-		for _, k := range r[1].([]any) {
-			seen[k.(string)] = true
-		}
-		do(t, c, "DEL", fmt.Sprint("goes", turn), fmt.Sprint("goes", 499-turn))
-		do(t, c, "SET", fmt.Sprint("new", turn), "x")
-		if turn > 1000 {
-			t.Fatal("the scan does not end")
-		}
-	}
-	if len(seen) != 500 {
-		t.Errorf("%d of 500 keys were seen", len(seen))
-	}
-}
-
 func TestMatch(t *testing.T) {
 	for _, x := range []struct {
 		pattern, key string

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -91,36 +90,6 @@ func TestHalves(t *testing.T) {
 	})
 }
 
-// TestSlowTaker: a client that reads slowly gets replies that do not fit into
-// the connection's buffer complete and in order, and so the replies to the
-// commands after them.
-func TestSlowTaker(t *testing.T) {
-	_, addr := start(t, Config{})
-	c := dial(t, addr)
-	big := strings.Repeat("0123456789", 300_000)
-	do(t, c, "SET", "big", big)
-	conn := raw(t, addr)
-	conn.SetDeadline(await.Deadline())
-	const turns = 4
-	go func() {
-		for i := range turns {
-			fmt.Fprintf(conn, "GET big\r\nECHO %d\r\n", i)
-		}
-		fmt.Fprint(conn, "QUIT\r\n")
-	}()
-	r := bufio.NewReaderSize(slow{conn}, 128<<10)
-	for i := range turns {
-		want := fmt.Sprintf("$%d\r\n%s\r\n$1\r\n%d\r\n", len(big), big, i)
-		got := make([]byte, len(want))
-		if _, err := io.ReadFull(r, got); err != nil || string(got) != want {
-			t.Fatalf("turn %d: %d bytes, %.50q…, %v", i, len(got), got, err)
-		}
-	}
-	if rest, err := io.ReadAll(r); err != nil || string(rest) != "+OK\r\n" {
-		t.Errorf("at the end: %q, %v", rest, err)
-	}
-}
-
 // TestOneTooMany: the server cuts off a client whose replies exceed the limit.
 // Other clients that sent at the same time lose nothing, and their replies do
 // not count as that client's.
@@ -160,13 +129,6 @@ func TestOneTooMany(t *testing.T) {
 	if err := all.Wait(); err != nil {
 		t.Error(err)
 	}
-}
-
-type slow struct{ net.Conn }
-
-func (s slow) Read(b []byte) (int, error) {
-	time.Sleep(2 * time.Millisecond)
-	return s.Conn.Read(b)
 }
 
 // TestHalfClosed: a client that closes its sending side still gets every reply.

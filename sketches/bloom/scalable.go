@@ -2,12 +2,11 @@ package bloom
 
 import (
 	"errors"
-	"fmt"
 	"math"
 )
 
-// A Scalable is a RedisBloom filter, bit for bit: what BF.RESERVE makes, BF.ADD
-// fills and BF.SCANDUMP dumps. It starts with one layer; when that has accepted
+// A Scalable is a RedisBloom filter, bit for bit: what BF.RESERVE makes and
+// BF.ADD fills. It starts with one layer; when that has accepted
 // its capacity of items, the filter adds a larger layer with half the error, so
 // that the error over all layers stays below the requested one.
 //
@@ -15,7 +14,7 @@ import (
 // [Filter] for the same answer, because it searches every layer for an item,
 // and two of them cannot be merged. Windows use [Pool].
 //
-// It is not safe for concurrent use. Use NewScalable or LoadHeader.
+// It is not safe for concurrent use. Use NewScalable.
 type Scalable struct {
 	layers   []layer // oldest first
 	size     uint64
@@ -186,7 +185,7 @@ func (s *Scalable) Add(item []byte) (added bool, err error) {
 }
 
 // AddMany adds items in order and appends to added what Add reports of each.
-// It stops at the first error. (BF.MADD, BF.INSERT)
+// It stops at the first error. (BF.MADD)
 func (s *Scalable) AddMany(items [][]byte, added []bool) ([]bool, error) {
 	for _, item := range items {
 		ok, err := s.Add(item)
@@ -238,20 +237,4 @@ func (s *Scalable) Info() ScalableInfo {
 		info.Size += s.layers[i].bytes
 	}
 	return info
-}
-
-// Debug returns the lines of BF.DEBUG.
-func (s *Scalable) Debug() []string {
-	lines := []string{fmt.Sprintf("size:%d", s.size)}
-	for i := range s.layers {
-		l := &s.layers[i]
-		lines = append(lines, fmt.Sprintf("bytes:%d bits:%d hashes:%d hashwidth:64 capacity:%d size:%d ratio:%s",
-			l.bytes, 8*l.bytes, l.hashes, l.capacity, l.size, ratio(l.err)))
-	}
-	return lines
-}
-
-// ratio is C's %g: six significant digits, no trailing zeros.
-func ratio(x float64) string {
-	return fmt.Sprintf("%.6g", x)
 }

@@ -1,10 +1,8 @@
 package bloom
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -62,7 +60,7 @@ func TestRedisBloomFixtures(t *testing.T) {
 	} {
 		s := mustScalable(t, c.config)
 		addNumbers(t, s, c.n)
-		lines := s.Debug()
+		lines := debug(s)
 		for i, want := range c.want {
 			if got := lines[(i+len(lines))%len(lines)]; got != want {
 				t.Errorf("line %d is %q, want %q", i, got, want)
@@ -209,221 +207,18 @@ func expBig(y, d float64) *big.Float {
 	return sum
 }
 
-// dump takes a filter apart as a client of BF.SCANDUMP does.
-func dump(s *Scalable) (header []byte, pieces []piece) {
-	iter, header := s.Dump(0)
-	for {
-		next, data := s.Dump(iter)
-		if next == 0 {
-			return header, pieces
-		}
-		pieces = append(pieces, piece{next, bytes.Clone(data)})
-		iter = next
+// debug returns the lines of BF.DEBUG.
+func debug(s *Scalable) []string {
+	lines := []string{fmt.Sprintf("size:%d", s.size)}
+	for i := range s.layers {
+		l := &s.layers[i]
+		lines = append(lines, fmt.Sprintf("bytes:%d bits:%d hashes:%d hashwidth:64 capacity:%d size:%d ratio:%s",
+			l.bytes, 8*l.bytes, l.hashes, l.capacity, l.size, ratio(l.err)))
 	}
+	return lines
 }
 
-type piece struct {
-	iter int64
-	data []byte
-}
-
-func TestDumpComesBack(t *testing.T) {
-	s := mustScalable(t, ScalableConfig{Capacity: 50, Error: 0.01, Expansion: 2})
-	addNumbers(t, s, 3000)
-	header, pieces := dump(s)
-	if len(header) != 20+53*len(s.layers) || len(pieces) != len(s.layers) {
-		t.Fatalf("a header of %d bytes and %d pieces for %d layers", len(header), len(pieces), len(s.layers))
-	}
-	for _, backwards := range []bool{false, true} {
-		back, err := LoadHeader(header, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if back.Has([]byte("7")) {
-			t.Error("a filter without its bits has an item")
-		}
-		if backwards {
-			slices.Reverse(pieces)
-		}
-		for _, p := range pieces {
-			if err := back.LoadChunk(p.iter, p.data); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got, want := fmt.Sprint(back.Debug(), back.Info()), fmt.Sprint(s.Debug(), s.Info()); got != want {
-			t.Errorf("%s comes back, want %s", got, want)
-		}
-		again, _ := dump(back)
-		if !bytes.Equal(again, header) {
-			t.Error("the header changes on the way")
-		}
-		for i := range 3000 {
-			if !back.Has([]byte(strconv.Itoa(i))) {
-				t.Fatalf("%d is lost", i)
-			}
-		}
-		for i := range 2000 { // and both go on alike
-			item := []byte("more" + strconv.Itoa(i))
-			a, _ := s.Add(item)
-			b, err := back.Add(item)
-			if err != nil || a != b {
-				t.Fatalf("adding %s: %v, want %v (%v)", item, b, a, err)
-			}
-		}
-		s = mustScalable(t, ScalableConfig{Capacity: 50, Error: 0.01, Expansion: 2})
-		addNumbers(t, s, 3000)
-	}
-}
-
-// TestDumpIsFrozen pins the bytes of one dump, header and bits. An independent
-// program, written from RedisBloom's description, made them.
-func TestDumpIsFrozen(t *testing.T) {
-	s := mustScalable(t, DefaultScalable)
-	addNumbers(t, s, 250)
-	header, pieces := dump(s)
-	const want = "fa00000000000000" + "02000000" + "05000000" + "02000000" +
-		"9000000000000000" + "8004000000000000" + "6400000000000000" + "7b14ae47e17a743f" + "e9862fb2350e2640" + "08000000" + "6400000000000000" + "00" +
-		"3801000000000000" + "c009000000000000" + "9600000000000000" + "7b14ae47e17a643f" + "4af7d49edef02840" + "09000000" + "c800000000000000" + "00"
-	if got := fmt.Sprintf("%x", header); got != want {
-		t.Errorf("the header is\n%s, want\n%s", got, want)
-	}
-	sum := fnv.New64a()
-	for _, p := range pieces {
-		sum.Write(p.data)
-	}
-	if got := fmt.Sprintf("%x", sum.Sum64()); got != frozenBits {
-		t.Errorf("the bits have the checksum %s, want %s", got, frozenBits)
-	}
-}
-
-const frozenBits = "c88c8f8c8668d580"
-
-func TestLargeLayersComeInPieces(t *testing.T) {
-	s := mustScalable(t, ScalableConfig{Capacity: 20_000_000, Error: 0.01, Expansion: 2})
-	addNumbers(t, s, 1000)
-	_, pieces := dump(s)
-	if len(pieces) != 2 || len(pieces[0].data) != 16<<20 || pieces[0].iter != 1+16<<20 {
-		t.Fatalf("%d pieces, the first of %d bytes", len(pieces), len(pieces[0].data))
-	}
-}
-
-func TestLoadChunkRefuses(t *testing.T) {
-	s := mustScalable(t, ScalableConfig{Capacity: 10, Error: 0.01, Expansion: 2})
-	addNumbers(t, s, 20) // layers of 16 and 32 bytes
-	header, _ := dump(s)
-	back, err := LoadHeader(header, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		iter int64
-		n    int
-		want error
-	}{
-		{0, 1, ErrBadData}, {-5, 1, ErrBadData}, {16, 17, ErrBadData}, {17, 17, ErrNoLayer},
-		{17, 16, nil}, {18, 17, ErrTooBig}, {49, 32, nil}, {50, 33, ErrTooBig}, {50, 1, ErrNoLayer},
-		{50, 32, ErrTooBig}, {math.MaxInt64, 10, ErrNoLayer}, {1, 1, ErrNoLayer}, {2, 1, nil},
-	} {
-		if err := back.LoadChunk(c.iter, make([]byte, c.n)); !errors.Is(err, c.want) {
-			t.Errorf("%d bytes at %d: %v, want %v", c.n, c.iter, err, c.want)
-		}
-	}
-}
-
-func TestLoadHeaderRefuses(t *testing.T) {
-	s := mustScalable(t, ScalableConfig{Capacity: 10, Error: 0.01, Expansion: 2})
-	addNumbers(t, s, 20)
-	good, _ := dump(s)
-	put := func(at int, b ...byte) []byte {
-		out := bytes.Clone(good)
-		copy(out[at:], b)
-		return out
-	}
-	layer := 20 // where the first layer begins
-	for name, header := range map[string][]byte{
-		"nothing":             nil,
-		"cut off":             good[:len(good)-1],
-		"a byte too many":     append(bytes.Clone(good), 0),
-		"no layers":           append(put(8, 0, 0, 0, 0)[:20:20], nil...),
-		"2^32-1 layers":       put(8, 255, 255, 255, 255),
-		"a wrong sum":         put(0, 99),
-		"32-bit hashes":       put(12, 1),
-		"an unknown option":   put(12, 0x15),
-		"bits not 8 bytes":    put(layer+8, 129),
-		"no bytes":            put(layer, make([]byte, 16)...),
-		"2^63 bytes":          put(layer+7, 0x80),
-		"items beyond sum":    put(layer+16, 255, 255, 255, 255, 255, 255, 255, 255),
-		"error of 1":          put(layer+24, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f),
-		"error not a number":  put(layer+24, 1, 0, 0, 0, 0, 0, 0xf8, 0x7f),
-		"bits per item NaN":   put(layer+32, 1, 0, 0, 0, 0, 0, 0xf8, 0x7f),
-		"hashes not of error": put(layer+40, 9),
-		"capacity 0":          put(layer+44, 0),
-		"n2 of 64":            put(layer+52, 64),
-		"n2 beyond the bits":  put(layer+52, 8),
-	} {
-		if _, err := LoadHeader(header, 0); !errors.Is(err, ErrBadData) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if _, err := LoadHeader(good, 47); !errors.Is(err, ErrBadData) {
-		t.Errorf("48 bytes of layers where 47 are allowed: %v", err)
-	}
-	if s, err := LoadHeader(good, 48); err != nil || s.Bytes() != 0 {
-		t.Errorf("%v: a header alone must take no memory for bits", err)
-	}
-	if s, err := LoadHeader(put(layer+52, 7), 0); err != nil || s.layers[0].modulus != 128 {
-		t.Errorf("a dump of an old filter, with a power of two: %v", err)
-	}
-}
-
-// FuzzLoad loads a hostile header and piece and uses what comes out.
-func FuzzLoad(f *testing.F) {
-	for _, c := range []ScalableConfig{{Capacity: 10, Error: 0.01, Expansion: 2}, {Capacity: 5, Error: 0.2, NonScaling: true}, {Capacity: 3, Error: 1e-9, Expansion: 1}} {
-		s := mustScalable(f, c)
-		for i := range 12 {
-			_, _ = s.Add([]byte{byte(i)}) // some are full before
-		}
-		header, pieces := dump(s)
-		for _, p := range pieces {
-			f.Add(header, p.iter, p.data)
-		}
-	}
-	f.Fuzz(func(t *testing.T, header []byte, iter int64, data []byte) {
-		const limit = 1 << 20
-		s, err := LoadHeader(header, limit)
-		if err != nil {
-			return
-		}
-		if again := s.header(); !bytes.Equal(again, header) {
-			t.Fatalf("the header changes on the way:\n%x\n%x", header, again)
-		}
-		loaded := s.LoadChunk(iter, data) == nil
-		if loaded && len(data) > 0 {
-			found := false
-			for at := int64(1); ; {
-				next, piece := s.Dump(at)
-				if next == 0 {
-					break
-				}
-				if from := iter - int64(len(data)); from >= at && from < next {
-					found = bytes.HasPrefix(piece[from-at:], data)
-				}
-				at = next
-			}
-			if !found {
-				t.Fatal("the piece is not in the dump")
-			}
-		}
-		for i := range 30 {
-			item := []byte{byte(i)}
-			if _, err := s.Add(item); err == nil && !s.Has(item) {
-				t.Fatal("an added item is missing")
-			}
-		}
-		s.Info()
-		s.Debug()
-		if s.Bytes() > 2*limit {
-			t.Fatalf("%d bytes, where %d are allowed", s.Bytes(), limit)
-		}
-	})
+// ratio is C's %g: six significant digits, no trailing zeros.
+func ratio(x float64) string {
+	return fmt.Sprintf("%.6g", x)
 }
