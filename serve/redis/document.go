@@ -86,28 +86,17 @@ similar (` + "`ERR no job clikcs; is it clicks?`" + `). Where nothing was counte
 key, as in Redis: the count is 0, and a command for another kind of measure is no error.
 
 An answer holds all events that this process has counted and all that any process has
-flushed. If there are no other questions, it holds them as of the moment of the
-question. Otherwise it may be older: the copy of memory that an answer is made from,
-and the answer itself, are each served again for a thousand times as long as making
-them took, and for a hundred times as long as they waited for ClickHouse or for busy
-workers. An answer is at most two seconds old; five if making it takes more than 5 ms;
-thirty if it takes more than half a second. Its age counts from the oldest thing that it
-is made from. A command with many keys looks them up one after the other.
+flushed. It is at most two seconds old; five if making it takes more than 5 ms; thirty if
+it takes more than half a second.
 
-While ClickHouse does not answer, the process answers from what it knows by itself, and
-such an answer is partial. It can do so for windows that have not ended (` + "`now`" + `), and for
-windows of which it has flushed nothing since it started. If a range includes any other
-window, the reply is an error that names the window. A reply cannot show that it is partial: RESP2 has no place
-for it, and redis-cli 7.0 and redis-py 5 close the connection when they read an
-attribute of RESP3. So ask for the measure ` + "`partial`" + `, which every job has:
-` + "`GET w:clicks:partial:now`" + ` returns the reason why replies about the job are partial or
-may be, and nil while they are whole. Sent after another question, within MULTI or not,
-it tells of every partial reply. ` + "`weir_live_partial_total`" + ` counts partial answers, and
-each answer of ` + "`/api/v1/query`" + ` says whether it is partial. A ClickHouse that hangs delays
-one question at a time, for five seconds, or for up to 25 s one that needs a window which
-the process does not know by itself. Within five seconds of its return answers are
-whole again. All window keys of a command, or of a transaction, are looked up within 25 s,
-or the reply is an error.
+While ClickHouse does not answer, windows that have not ended (` + "`now`" + `), and windows of
+which the process has flushed nothing, are answered from memory. Such an answer is
+partial. If a range includes any other window, the reply is an error that names it.
+` + "`GET w:clicks:partial:now`" + ` returns the reason why replies about the job are partial, and
+nil while they are whole. ` + "`weir_live_partial_total`" + ` counts partial answers. A ClickHouse
+that hangs delays one question at a time for five seconds, or for up to 25 s one that
+needs it. All window keys of a command or transaction are looked up within 25 s, or the
+reply is an error.
 
 Counts and all measures but geo reach back as far as the first rollup is kept, if
 its windows are as long as the job's; otherwise, and for geo, they reach as far as
