@@ -189,13 +189,13 @@ func TestCheckFrozenReplica(t *testing.T) {
 func TestConfigWarnings(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "weir.yaml")
-	job := "jobs:\n  - name: a\n    topic: a\n    time: {field: ts}\n    window: 1m\n    where: [{field: n, at_least: 7, at_most: 3}]\n"
+	job := "jobs:\n  - name: a\n    topic: a\n    time: {field: ts}\n    window: 1m\n    where: [{field: \"header:n\", at_least: 7}]\n"
 	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("WEIR_KAFKA_BROKER", "a:1")
 	const variable = "WEIR_KAFKA_BROKER: no key of this name; did you mean WEIR_KAFKA_BROKERS?"
-	condition := file + ":6:13: jobs[0].where[0]: no value passes at_least: 7 and at_most: 3: the condition never holds"
+	condition := file + ":6:43: jobs[0].where[0].at_least: header:n is a text, which 7 is not: the test never holds"
 	taken, err := net.Listen("tcp", "127.0.0.1:0") // weir up ends at it
 	if err != nil {
 		t.Fatal(err)
