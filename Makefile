@@ -82,7 +82,7 @@ sim-controls: ## plant every mistake in the simulator and see each found
 CYCLES ?= 200
 SEED ?= 0
 chaos: tools ## CYCLES cycles of faults on real processes, of a SEED (0: a new one); totals in the end
-	go test -tags prove -count=1 -timeout 12h -v ./e2e -run 'TestChaos$$' -args -floors -cycles $(CYCLES) -seed $(SEED)
+	go test -tags prove -count=1 -timeout 12h -v ./e2e -run 'TestChaos$$' -args -cycles $(CYCLES) -seed $(SEED)
 
 MINUTES ?= 30
 soak: tools ## MINUTES of a steady rate with a strike now and then, and of an open page: memory stays flat, audits clean
@@ -107,8 +107,7 @@ engine: ## fetch the ClickHouse engine (libchdb) once, checksummed
 redis: ## install redis-server and redis-tools where they are missing
 	@internal/redistest/install.sh
 
-pictures: tools build ## the pictures of docs/pictures, of a running weir up; npm fetches 460 MB for Grafana's dashboard
-	@dashboards/panels/build.sh
+pictures: tools build ## the pictures of docs/pictures, of a running weir up
 	go test -tags prove -count=1 -timeout 20m ./e2e -run 'TestPicture' -args -pictures
 
 vuln: ## known vulnerabilities in what is called; VULNDB=file:///… where the online database cannot be reached

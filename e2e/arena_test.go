@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,9 +27,9 @@ type arena struct {
 	binary   string
 	kafka    *kafkatest.Cluster
 	chunk    int64 // of its job, in offsets
-	disk     disk
 	engine   *process
 	listen   string // of the engine
+	data     string // its directory
 	proxy    *proxy
 	producer *producer
 	members  [3]*process // by slot; nil: none
@@ -92,10 +90,9 @@ func ownBroker(t *testing.T) *kafkatest.Cluster {
 // newArena makes everything but the weir processes. The traffic begins paused.
 func newArena(t *testing.T, kafka *kafkatest.Cluster, binary string, chunk, rate int64, seed uint64, audit time.Duration) *arena {
 	t.Helper()
-	a := &arena{binary: binary, kafka: kafka, chunk: chunk, listen: closedPort(t), pfcounts: map[gen.Group]pfcount{}}
-	a.disk = newDisk(t)
+	a := &arena{binary: binary, kafka: kafka, chunk: chunk, listen: closedPort(t), data: t.TempDir(), pfcounts: map[gen.Group]pfcount{}}
 	a.stage = stageOn(t, a.kafka.Addrs(), "http://"+a.listen, "chaos")
-	t.Cleanup(a.close) // after the proxy's and the producer's, before the disk's
+	t.Cleanup(a.close) // after the proxy's and the producer's
 	a.runEngine()
 	a.proxy = newProxy(t, a.url)
 	text := fmt.Sprintf(arenaJob, strings.Join(a.brokers, ", "), a.name, a.proxy.url, audit, a.topic("clicks"), chunk)
@@ -122,7 +119,7 @@ func (a *arena) start(args ...string) *process {
 
 func (a *arena) runEngine() {
 	a.t.Helper()
-	a.engine = a.start("engine", "--listen", a.listen, "--data", a.disk.dir)
+	a.engine = a.start("engine", "--listen", a.listen, "--data", a.data)
 	a.engine.says(`"msg":"engine: ready"`)
 }
 
@@ -321,63 +318,4 @@ func (a *arena) verified() error {
 		return fmt.Errorf("weir verify, exit code %d:\n%s%s", p.code, p.out.tail(10), p.log.tail(3))
 	}
 	return nil
-}
-
-// A disk holds the engine's tables: a small file system that a test can fill, if
-// mounting is allowed (to root only).
-type disk struct {
-	dir  string
-	real bool
-}
-
-const (
-	diskSize = 1 << 30
-	diskLeft = 512 << 10 // free space of a full disk: half of what an insert reserves
-)
-
-func newDisk(t *testing.T) disk {
-	t.Helper()
-	root := t.TempDir()
-	if err := mountDisk(root, diskSize); err != nil {
-		t.Logf("no disk of its own for the engine (%v): instead of a full one its answer is given", err)
-		return disk{dir: root}
-	}
-	t.Cleanup(func() {
-		if err := unmountDisk(root); err != nil {
-			t.Errorf("unmounting the engine's disk: %v", err)
-		}
-	})
-	return disk{dir: filepath.Join(root, "data"), real: true}
-}
-
-func (d disk) ballast() string { return filepath.Join(filepath.Dir(d.dir), "ballast") }
-
-// fill leaves diskLeft free.
-func (d disk) fill() error {
-	f, err := os.OpenFile(d.ballast(), os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	size := int64(0)
-	for block := make([]byte, 1<<20); len(block) > 0; {
-		n, err := f.Write(block)
-		size += int64(n)
-		if errors.Is(err, syscall.ENOSPC) {
-			block = block[:len(block)/2]
-		} else if err != nil {
-			return err
-		}
-	}
-	return f.Truncate(size - diskLeft)
-}
-
-func (d disk) free() error { return os.Remove(d.ballast()) }
-
-func durations(ds []time.Duration) string {
-	if len(ds) == 0 {
-		return "none"
-	}
-	ds = slices.Sorted(slices.Values(ds))
-	return fmt.Sprintf("median %s, max %s (of %d)", ds[len(ds)/2].Round(10*time.Millisecond), ds[len(ds)-1].Round(10*time.Millisecond), len(ds))
 }

@@ -5,7 +5,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -17,12 +16,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"weir/internal/await"
 	"weir/internal/local/localtest"
 )
 
 // TestCookbook counts the events of docs/cookbook.md with its jobs: the window
-// keys and the SQL must give the answers in the document.
+// keys and the SQL must give the answers in the document. In make test: TestDocumentsSQL,
+// which runs the SQL of all documents, and TestFormats.
 func TestCookbook(t *testing.T) {
 	parallel(t)
 	if _, err := exec.LookPath("redis-cli"); err != nil {
@@ -126,63 +125,6 @@ func TestCookbook(t *testing.T) {
 			t.Errorf("%s: %d %s, %v, want %s", path, code, got, err, want)
 		}
 	}
-	p.signal(syscall.SIGTERM)
-	p.exits(0)
-}
-
-// TestLastHour: the last hour in the README, as a window key and as SQL, covers
-// the sixty minutes before this one, and this one so far.
-func TestLastHour(t *testing.T) {
-	parallel(t)
-	page, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	key := regexp.MustCompile("`(PFCOUNT w:clicks:users:[^`]*)`\\s+is how many different people came in that hour").FindStringSubmatch(string(page))
-	sql := regexp.MustCompile("(?s)```sql\n(-- different people over the last hour [^`]*)```").FindStringSubmatch(string(page))
-	if key == nil || sql == nil {
-		t.Fatal("README.md does not say how many came in the last hour")
-	}
-	s := newStage(t)
-	s.configure(fmt.Sprintf(clicksJob, s.topic("clicks")))
-	s.migrate()
-	s.create("clicks", 2)
-	p := s.weir("run", "--resp.listen=127.0.0.1:0")
-	c := p.redis()
-	// Each minute, also of the future, has one person more than the minute before, so
-	// another hour has another number.
-	var records []*kgo.Record
-	people := map[int64]map[uint32]int64{}
-	present := time.Now().Unix() / 60
-	next := uint32(1)
-	for minute := present - 100; minute <= present+30; minute++ {
-		people[minute] = map[uint32]int64{}
-		for range minute - present + 101 {
-			records = append(records, &kgo.Record{Topic: s.topic("clicks"), Timestamp: time.Unix(minute*60, 0),
-				Value: fmt.Appendf(nil, `{"ts":%d,"page":"/p/%d","user_id":%d}`, minute*60_000+30_000, next%3, next)})
-			people[minute][next] = 1
-			next++
-		}
-	}
-	if err := s.client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
-	await.Until(t, func() error {
-		minute := time.Now().Unix() / 60
-		hour := map[uint32]int64{}
-		for m := minute - 60; m <= minute; m++ {
-			maps.Copy(hour, people[m])
-		}
-		want := fmt.Sprint(reference(hour).Count())
-		got, err := localtest.Query(s.url, s.db, sql[1])
-		if err != nil {
-			return err
-		}
-		if live := c.ask(key[1]); got != want || len(live) != 1 || live[0] != want {
-			return notYet("%s people by SQL, %s by %s, want %s", got, live, key[1], want)
-		}
-		return nil
-	})
 	p.signal(syscall.SIGTERM)
 	p.exits(0)
 }

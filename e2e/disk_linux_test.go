@@ -14,7 +14,7 @@ import (
 // A full disk under the embedded parts stops nothing for good: it is said, and
 // when there is room again everything goes on and adds up. The broker's files
 // may not grow (a limit of its process stands for the disk), and then the
-// engine refuses inserts for want of space.
+// engine refuses inserts for want of space. In make test: TestEngineDown.
 func TestDiskFull(t *testing.T) {
 	parallel(t)
 	p := startUp(t, t.TempDir(), "--rate", "200")

@@ -40,13 +40,22 @@ const (
 	clickProtoSchema = `syntax = "proto3"; message Click { string event_id = 1; int64 ts = 2; string page = 3; uint32 user_id = 4; }`
 )
 
-// clickForms are all formats, and JSON in a text.
+func avroText(b []byte, text string) []byte {
+	return append(binary.AppendVarint(b, int64(len(text))), text...)
+}
+
+func protoText(b []byte, number byte, text string) []byte {
+	return append(binary.AppendUvarint(append(b, number<<3|2), uint64(len(text))), text...)
+}
+
+// clickForms are all formats, JSON in a text, and arrays of events.
 func clickForms(registry *schematest.Registry) []clickForm {
 	inAvro := schematest.Prefix(registry.Add("clicks-avro", schematest.Schema{Type: "AVRO", Text: clickAvroSchema}))
 	inProto := append(schematest.Prefix(registry.Add("clicks-proto", schematest.Schema{Type: "PROTOBUF", Text: clickProtoSchema})), 0)
 	cut := func(value []byte) []byte { return value[:len(value)-1] }
 	return []clickForm{
 		{"json", "", "", func(_ *formatClick, doc []byte) []byte { return doc }, cut},
+		{"arrays", "each: batch", "", func(_ *formatClick, doc []byte) []byte { return fmt.Appendf(nil, `{"sentAt":1,"batch":[%s]}`, doc) }, cut},
 		{"events", "format: cloudevents", "data.", func(c *formatClick, doc []byte) []byte {
 			return fmt.Appendf(nil, `{"specversion":"1.0","id":%q,"source":"/e2e","type":"click","data":%s}`, c.ID, doc)
 		}, cut},
@@ -86,7 +95,7 @@ func TestFormats(t *testing.T) {
 			f.keys = strings.Replace(f.keys, ", "+key+":", "\n    "+key+":", 1)
 		}
 		text = strings.NewReplacer("    window: 1m\n", "    window: 1m\n    "+f.keys+"\n    dedupe: {field: \""+f.paths+"event_id\", exact: true}\n",
-			"time: {field: ts}", "time: {field: \""+f.paths+"ts\"}", "by: [page]", "by: [{name: page, field: \""+f.paths+"page\"}]", "field: user_id", "field: \""+f.paths+"user_id\"").Replace(text)
+			"chunk: 65536", "chunk: 8192", "time: {field: ts}", "time: {field: \""+f.paths+"ts\"}", "by: [page]", "by: [{name: page, field: \""+f.paths+"page\"}]", "field: user_id", "field: \""+f.paths+"user_id\"").Replace(text)
 		jobs = append(jobs, text)
 	}
 	s.configure(append(jobs, "\nregistry: {url: \""+registry.URL+"\"}\n")...)

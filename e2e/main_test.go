@@ -3,8 +3,9 @@
 // outages and other faults. It compares the results, through SQL, with a known
 // truth.
 //
-//	make e2e                          all of it, some minutes
+//	go test ./e2e                     what make test runs of it
 //	go test ./e2e -run TestKill -v    one fault
+//	go test -tags prove ./e2e         with chaos, soak, shards and other long tests
 //
 // The tests share one broker and one engine where they do not break them, each
 // with topics, groups and a database of its own. At most three work at once: they

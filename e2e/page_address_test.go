@@ -2,76 +2,37 @@ package e2e
 
 import (
 	"fmt"
-	"strings"
-	"testing"
-
-	"weir/internal/browsertest"
 )
 
-// TestPageAddress: an address with times that are none, or with a job or a measure that is not
+// address: an address with times that are none, or with a job or a measure that is not
 // there, opens the page, which says so, also on a wall. A time of another zone stands in the field of UTC as that of UTC. A
 // statement can be copied where the browser gives no clipboard, as to a page of http.
-func TestPageAddress(t *testing.T) {
-	browsertest.Wanted(t)
-	parallel(t)
-	s := newStage(t)
-	s.clicks()
-	weir := s.weir("run")
-	b := browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
+func (w *watched) address() {
+	b, t := w.Browser, w.t
 	for _, times := range []string{"from=x", "from=2026-11-20T12:00:00Z&until=x", "from=1764172800&until=1764176400", "from=275760-09-13T00:00:00Z&until=275760-09-14T00:00:00Z"} {
-		b.Visit(weir.address() + "/?" + times)
+		b.Visit(w.base + "/?" + times)
 		b.Until(`document.querySelector("#hits")?.dataset.state === "error" && document.querySelector("#hits .message").textContent.includes("want a time")`)
 		b.Until(`document.querySelector(".chip")`)
 	}
 	b.Click(".chip")
 	b.Until(`document.querySelector("#hits")?.dataset.state === "empty"`)
 
-	b.Visit(weir.address() + "/?job=gone&people=missing&measure=none&column=row")
+	b.Visit(w.base + "/?job=gone&people=missing&measure=none&column=row")
 	b.Until(fmt.Sprintf(`[...document.querySelectorAll(".chip > :first-child")].map((e) => e.textContent).join("|") === %s`,
 		quoted(t, "no job is called gone: this is clicks|no measure of clicks is called missing|no measure of clicks is called none|no column of clicks is called row")))
 	for range 4 {
 		b.Click(".chip")
 	}
 	b.Until(`location.search === "" && !document.querySelector(".chip")`)
-	b.Until(`!document.querySelector("#map") && document.querySelector("#top").offsetWidth === document.querySelector("#health").offsetWidth`) // there is no hole where the map would be
 
-	b.Visit(weir.address() + "/?kiosk&measure=none&by.page=/a")
+	b.Visit(w.base + "/?kiosk&measure=none&by.page=/a")
 	b.Until(`[...document.querySelectorAll("#controls .chip")].map((e) => e.textContent).join("|") === "no measure of clicks is called none|page = /a" && !document.querySelector("#controls button, #controls input")`)
 	if text := b.Text(`[...document.querySelectorAll("#controls .chip")].every((e) => e.offsetParent)`); text != "true" {
 		t.Error("a wall does not say what it shows")
 	}
 
-	b.Visit(weir.address() + "/?from=2026-11-20T12:00:05%2B02:00&until=2026-11-20T12:30:00%2B02:00")
+	b.Visit(w.base + "/?from=2026-11-20T12:00:05%2B02:00&until=2026-11-20T12:30:00%2B02:00")
 	b.Until(`[...document.querySelectorAll("input[type=datetime-local]")].map((e) => e.value).join(" ") === "2026-11-20T10:00:05 2026-11-20T10:30"`)
-
-	// What opens over the tiles is within the window, one at a time, and closes.
-	shown := func(want string) {
-		b.Until(fmt.Sprintf("[...document.querySelectorAll('.other')].map((e) => e.open) + ' ' + (document.documentElement.scrollWidth <= document.documentElement.clientWidth) + ' ' + document.activeElement.textContent === %q", want))
-	}
-	for _, size := range []browsertest.Size{{Width: 1280, Height: 900}, {Width: 1000, Height: 900}, {Width: 375, Height: 800}, {Width: 320, Height: 700}} {
-		b.Resize(size)
-		for i, want := range []string{"true,false true Other range", "false,true true Filter"} {
-			b.Text(fmt.Sprintf(`document.querySelectorAll(".other summary")[%d].focus()`, i))
-			b.Press("\r")
-			shown(want)
-		}
-		b.Press("\t")
-		shown("false,true true ") // in a field
-		b.Press("\u001b")
-		shown("false,false true Filter")
-	}
-	b.Resize(browsertest.Size{Width: 1280, Height: 900})
-	b.Click(".other summary")
-	shown("true,false true Other range")
-	b.Click("#health h2")
-	b.Until(`!document.querySelector(".other").open`)
-
-	b.Click(".ranges button")
-	b.Press("\t")
-	b.Until(`((e) => { e?.focus(); return e?.matches(":focus-visible"); })(document.querySelector(".ranges [aria-pressed=true]"))`)
-	if text := b.Text(`((s) => s.outlineStyle + " " + (s.outlineColor !== s.backgroundColor))(getComputedStyle(document.activeElement))`); text != "solid true" {
-		t.Errorf("the outline of the range that is shown is %s from its ground", text)
-	}
 
 	b.Text(`Object.defineProperty(navigator, "clipboard", { value: undefined })`)
 	b.Until(`document.querySelector("#hits")?.dataset.state === "empty"`)
@@ -82,5 +43,4 @@ func TestPageAddress(t *testing.T) {
 	if text := b.Text(`getSelection().toString().trim() === document.querySelector("#ask pre").textContent.trim()`); text != "true" {
 		t.Error("the statement is neither copied nor selected")
 	}
-	b.Clean(strings.TrimPrefix(weir.address(), "http://"))
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"weir/internal/await"
-	"weir/internal/browsertest"
 )
 
 // A wire is between a browser and weir. It knows how many streams are open, and can lose what they
@@ -99,23 +98,20 @@ func (s *thread) Write(p []byte) (int, error) {
 
 func (s *thread) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// TestPageAway: a page that is out of sight gives its stream back, because a browser has six
+// away: a page that is out of sight gives its stream back, because a browser has six
 // connections for all pages of a weir, and takes another one when it is seen. The page notices a stream that
 // carries nothing more without an error, also if the clock has been set back, and replaces it.
-func TestPageAway(t *testing.T) {
-	browsertest.Wanted(t)
-	parallel(t)
-	s := newStage(t)
-	s.clicks()
-	w, base := newWire(t, s.weir("run").address())
-	b := browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
+func (w *watched) away() {
+	b, t := w.Browser, w.t
+	wire, base := newWire(t, w.base)
+	b.Allow(strings.TrimPrefix(base, "http://"))
 	b.Visit(base + "/")
 	live := `document.querySelector("#live")?.dataset.state === "ok"`
 	b.Until(live)
-	w.has(t, 1)
+	wire.has(t, 1)
 
 	b.Text(`[Object.defineProperty(document, "hidden", { configurable: true, value: true }), document.dispatchEvent(new Event("visibilitychange"))]`)
-	w.has(t, 0)
+	wire.has(t, 0)
 	b.Text(`(window.asked = 0, window.EventSource = class extends EventSource { constructor(...of) { super(...of); window.asked++; } })`)
 	b.Click(`.ranges button`) // as a script or the history may do
 	b.Until(`location.search === "?last=15m" && document.querySelector(".ranges button").getAttribute("aria-pressed") === "true"`)
@@ -124,12 +120,12 @@ func TestPageAway(t *testing.T) {
 	}
 	b.Text(`[delete document.hidden, document.dispatchEvent(new Event("visibilitychange"))]`)
 	b.Until(live + ` && !document.querySelector("[data-old]")`)
-	w.has(t, 1)
+	wire.has(t, 1)
 
 	clock := `((d) => { window.ahead ??= 0; Date.now = () => d() + window.ahead; })(Date.now.bind(Date))`
 	b.Text(clock)
 	b.Text(`window.ahead = -7200_000`)
-	w.lose()
+	wire.lose()
 	b.Until(`document.querySelector("#live").dataset.state === "stale"`)
 	if text := b.Text(`document.querySelector("#live").textContent + "|" + [...document.querySelectorAll("#live [aria-hidden]")].map((e) => e.textContent).join("")`); !strings.HasPrefix(text, "no answer for ") || !strings.Contains(text, "| for ") {
 		t.Errorf("the page says %q: the seconds are to be seen, and not to be read aloud", text)
@@ -137,6 +133,6 @@ func TestPageAway(t *testing.T) {
 	b.Text(`window.ahead = 61_000`) // instead of a minute
 	b.Until(live)
 	b.Until(`!document.querySelector("[data-old]")`)
-	w.has(t, 1)
-	b.Clean(strings.TrimPrefix(base, "http://"))
+	wire.has(t, 1)
+	b.Visit(w.base)
 }

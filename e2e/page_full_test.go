@@ -3,24 +3,18 @@ package e2e
 import (
 	"context"
 	"net/http"
-	"strings"
 	"testing"
 
 	"weir/internal/await"
-	"weir/internal/browsertest"
 )
 
-// TestPageFull: the page of a viewer too many says so, in each tile, and shows the numbers as soon
+// full: the page of a viewer too many says so, in each tile, and shows the numbers as soon
 // as another viewer leaves.
-func TestPageFull(t *testing.T) {
-	browsertest.Wanted(t)
-	parallel(t)
-	s := newStage(t)
-	s.clicks()
-	base := s.weir("run").address()
-	leave := crowd(t, base)
-	b := browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
+func (w *watched) full() {
+	b, t, base := w.Browser, w.t, w.base
+	b.Visit("about:blank") // gives its place back
 	b.Excuse("503 (Service Unavailable)")
+	leave := crowd(t, base)
 	b.Visit(base + "/")
 	b.Until(`document.querySelector("#live").dataset.state === "error" && document.querySelector("#live-text").textContent === "refused"`)
 	b.Until(`[...document.querySelectorAll("#people, #hits, #health")].every((e) => e.dataset.state === "error" && e.querySelector(".message").textContent.includes("try again when one of them has left"))`)
@@ -28,7 +22,6 @@ func TestPageFull(t *testing.T) {
 	b.Accessible("full")
 	leave()
 	b.Until(`document.querySelector("#live").dataset.state === "ok" && document.querySelector("#people").dataset.state === "empty"`)
-	b.Clean(strings.TrimPrefix(base, "http://"))
 }
 
 // crowd opens as many streams of a weir as it has places; there may be some already. One of them

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +24,8 @@ import (
 type watched struct {
 	*browsertest.Browser
 	*stage
+	t     *testing.T // of the test that runs
+	up    *upProcess
 	base  string // address of the page
 	start time.Time
 	people
@@ -127,34 +128,59 @@ func (w *watched) picture(name string) {
 	w.Accessible(name)
 }
 
-// TestPage: what the page shows of known events, in a browser, is what SQL says and what
-// was sent, to the unit: people, hits, top groups with hostile names, the map and a cell
-// of it, a group alone, the statement that a tile shows, sessions and a funnel; dead letters
-// and outcomes too. It shows when weir is away, and the new numbers when weir has come back.
-// No request leaves the host, the policy is not violated, the console is empty, and axe-core
-// finds nothing serious in any state. The pictures are in bin/page.
-func TestPage(t *testing.T) {
+// openPages starts a weir up whose configuration has two jobs, and a browser.
+// Events come from the tests alone.
+func openPages(t *testing.T) *watched {
+	t.Helper()
 	browsertest.Wanted(t)
 	parallel(t)
-	s := newStage(t)
+	s := &stage{t: t, dir: t.TempDir(), name: "page", brokers: []string{"127.0.0.1:0"}, url: "http://127.0.0.1:0", db: "weir"}
 	s.configure(fmt.Sprintf(clicksJob, s.topic("clicks")), fmt.Sprintf(locationsJob, s.topic("locations")))
-	w := &watched{stage: s, start: time.Now().UTC().Truncate(time.Minute).Add(-4 * time.Minute),
-		people: people{hits: map[string]int{}, users: map[string]map[int]bool{}, where: map[int][2]float64{}}}
-	for _, kind := range []string{"clicks", "locations"} {
-		if _, err := s.admin.CreateTopic(await.Context(t), 2, 1, nil, s.topic(kind)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.migrate()
-	weir := s.weir("run")
-	w.base = weir.address()
-	host := strings.TrimPrefix(w.base, "http://")
-	w.Browser = browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
+	up := startUp(t, s.dir, "-c", "weir.yaml", "--no-gen")
+	broker := regexp.MustCompile(`127[^ ]+`).FindString(up.prints(`^broker `))
+	on := stageOn(t, []string{broker}, up.url, s.db)
+	on.name = s.name
+	up.prints(`^ready `)
+	return &watched{stage: on, up: up, base: regexp.MustCompile(`http://[^ ]+`).FindString(up.prints(`^http `)),
+		Browser: browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900}), people: newPeople(),
+		start: time.Now().UTC().Truncate(time.Minute).Add(-4 * time.Minute)}
+}
 
+func newPeople() people {
+	return people{hits: map[string]int{}, users: map[string]map[int]bool{}, where: map[int][2]float64{}}
+}
+
+// host is that of the page, which asks no other.
+func (w *watched) host() string { return strings.TrimPrefix(w.base, "http://") }
+
+// TestPage: one weir up and one browser for everything that the page shows. No request leaves the
+// host, the policy is not violated, the console is empty, and axe-core finds nothing serious in any
+// state. The pictures are in bin/page. The last test kills the worker.
+func TestPage(t *testing.T) {
+	w := openPages(t)
+	for _, test := range []struct {
+		name string
+		run  func()
+	}{
+		{"tiles", w.tiles}, {"address", w.address}, {"away", w.away}, {"full", w.full},
+		{"events", w.events}, {"kill", w.kill},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w.t, w.stage.t, w.up.t = t, t, t
+			w.In(t)
+			test.run()
+			w.Clean(w.host())
+		})
+	}
+}
+
+// events: what the page shows of known events is what SQL says and what was sent, to the unit:
+// people, hits, top groups with hostile names, the map and a cell of it, a group alone, the
+// statement that a tile shows, sessions and a funnel; dead letters and outcomes too.
+func (w *watched) events() {
 	w.open()
 	w.Until(`document.querySelector("#people .message").textContent.includes("No people yet")`)
 	w.picture("empty")
-	w.immortal()
 	w.filter() // before there is anything to suggest
 	w.send(1, 4000)
 	w.Until(`[...document.querySelectorAll("#known-page option")].some((o) => o.value === "/p/0")`)
@@ -164,7 +190,7 @@ func TestPage(t *testing.T) {
 
 	// A group with a hostile name, chosen by its row.
 	for _, page := range []string{"/p/0", hostile[0]} {
-		w.Until(fmt.Sprintf(`(() => { const b = [...document.querySelectorAll("#top button.row")].find((b) => b.querySelector(".name").textContent === %s); b?.click(); return b; })()`, quoted(t, page)))
+		w.Until(fmt.Sprintf(`(() => { const b = [...document.querySelectorAll("#top button.row")].find((b) => b.querySelector(".name").textContent === %s); b?.click(); return b; })()`, quoted(w.t, page)))
 		w.shows("#hits .total strong", w.hits[page])
 		w.shows(`#people [data-last="30m"]`, len(w.users[page]))
 		w.Until(`document.querySelector(".chip:last-child")`)
@@ -173,7 +199,7 @@ func TestPage(t *testing.T) {
 		w.shows("#hits .total strong", hits)
 	}
 	if title := w.Text("document.title"); title != "weir" {
-		t.Errorf("the title has become %q", title)
+		w.t.Errorf("the title has become %q", title)
 	}
 
 	w.hands()
@@ -182,12 +208,11 @@ func TestPage(t *testing.T) {
 	w.drill(users)
 	w.zoom(hits)
 	w.statement(hits)
-	w.only("/p/6")
 	w.sessions(users)
 	w.funnel()
 	w.Until(`document.querySelector("#hits .total") && !document.querySelector('.tile[data-state="loading"]')`)
 
-	// Dark, small, on a wall.
+	// Dark, small.
 	w.Prefer("prefers-color-scheme", "dark")
 	w.picture("dark")
 	w.Prefer("prefers-color-scheme", "light")
@@ -195,42 +220,6 @@ func TestPage(t *testing.T) {
 	w.Until(`document.documentElement.scrollWidth === 320`) // the charts follow the window
 	w.picture("320")
 	w.Resize(browsertest.Size{Width: 1280, Height: 900})
-
-	// Away and back.
-	w.Excuse("net::ERR_CONNECTION_REFUSED")
-	w.Excuse("net::ERR_INCOMPLETE_CHUNKED_ENCODING")
-	w.Excuse("net::ERR_CONNECTION_RESET")
-	w.filter()
-	w.Press("/p/1")
-	weir.kill()
-	w.Until(`document.querySelector("#live").dataset.state === "stale"`)
-	w.picture("stale")
-	s.weir("run", "--http.listen="+host)
-	w.send(2, 500)
-	hits, users = w.all()
-	w.Until(`document.querySelector("#live").dataset.state === "ok"`)
-	w.shows("#hits .total strong", hits)
-	if typed := w.Text(`document.activeElement.name + " " + document.activeElement.value`); typed != "page /p/1" {
-		w.t.Errorf("what was typed while weir was away is now %q", typed)
-	}
-	w.same(hits, users)
-	w.Clean(host)
-}
-
-// immortal checks that nothing kills a process that is no worker of weir up.
-func (w *watched) immortal() {
-	w.t.Helper()
-	res, err := http.Post(w.base+"/api/v1/kill", "", nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	res.Body.Close()
-	if res.StatusCode != http.StatusNotFound {
-		w.t.Errorf("POST /api/v1/kill of weir run: %s", res.Status)
-	}
-	if n := w.Text(`document.querySelectorAll("#worker, .kill").length`); n != "0" {
-		w.t.Error("the page of weir run has a button that kills")
-	}
 }
 
 func quoted(t *testing.T, text string) string {
@@ -341,19 +330,6 @@ func (w *watched) hands() {
 	has := func(selector string) bool {
 		return w.Text(fmt.Sprintf(`document.querySelector(%q) === document.activeElement`, selector)) == "true"
 	}
-	// Of three children that are put again, in the same order and with one moved, the first has the focus.
-	kept := w.Text(`import(document.querySelector("script[type=module]").src.replace("app.js", "dom.js")).then(({ h, put }) => {
-		const list = h("p"), [a, b, c] = ["a", "b", "c"].map((text) => h("button", null, text));
-		document.body.append(list);
-		put(list, a, b, c);
-		a.focus();
-		const kept = [[a, b, c], [a, c, b], [b, a]].map((order) => (put(list, order), document.activeElement === a && list.textContent));
-		list.remove();
-		return kept.join(" ");
-	})`)
-	if kept != "abc acb ba" {
-		w.t.Errorf("the focus was kept by %q", kept)
-	}
 	if !w.whole(func() bool {
 		focus("#top button.row")
 		change()
@@ -442,13 +418,6 @@ func (w *watched) drill(users int) {
 	w.Until(`!new URLSearchParams(location.search).has("cell")`)
 	table("", 2)
 
-	// The same by keyboard, from the table.
-	w.Until(`((b) => { b?.focus(); return b && b === document.activeElement; })(document.querySelector("#map tbody button"))`)
-	w.Press("\r")
-	w.Until(fmt.Sprintf(`new URLSearchParams(location.search).get("cell") === %q`, inside))
-	table(inside, 3)
-	w.Click("#map .crumbs button")
-	w.Until(`!new URLSearchParams(location.search).has("cell")`)
 	w.members()
 }
 
@@ -483,24 +452,6 @@ func (w *watched) filter() {
 	w.Until(`((e) => { e.focus(); return e === document.activeElement; })(document.querySelector('.other input[name="page"]'))`)
 }
 
-// only shows a group by its name, and steps of two minutes, as the controls of the page have them.
-func (w *watched) only(page string) {
-	w.t.Helper()
-	w.filter()
-	w.Press(page + "\r")
-	w.shows("#hits .total strong", w.hits[page])
-	if by := w.Text(`new URLSearchParams(location.search).get("by.page")`); by != page {
-		w.t.Errorf("the address has the group %q, want %q", by, page)
-	}
-	w.open("from", w.start.Add(-8*time.Minute).Format(time.RFC3339))
-	choose := `((s, v) => { s.value = v; s.dispatchEvent(new Event("change")); return s.value === v; })([...document.querySelectorAll("#controls label")].find((l) => l.textContent.startsWith("Steps")).querySelector("select"), %q)`
-	w.Until(fmt.Sprintf(choose, "300"))
-	w.Until(`document.querySelector("#hits .total").textContent.endsWith("by 5 min") && document.querySelector("#over .total").textContent.endsWith("by 5 min")`)
-	w.Until(fmt.Sprintf(choose, ""))
-	w.Until(`document.querySelector("#hits .total").textContent.endsWith("by 1 min")`)
-	w.open()
-}
-
 // zoom makes the first of the two minutes the range of the page by selecting a part of a
 // chart, and goes back with the browser.
 func (w *watched) zoom(hits int) {
@@ -512,13 +463,6 @@ func (w *watched) zoom(hits int) {
 	w.Until(`(history.back(), true)`)
 	w.shows("#hits .total strong", hits)
 
-	// The other minute, by its two ends.
-	second := w.start.Add(time.Minute)
-	w.Until(fmt.Sprintf(`(() => { const [from, until] = document.querySelectorAll(".other input"); [from.value, until.value] = [%q, %q]; document.querySelector(".other").open = true; return true; })()`, second.Format("2006-01-02T15:04"), second.Add(time.Minute).Format("2006-01-02T15:04")))
-	w.Click(".other button")
-	w.shows("#hits .total strong", int(w.number("SELECT sum(hits) FROM clicks_1m WHERE window_start = toDateTime(%d)", second.Unix())))
-	w.Until(`(history.back(), true)`)
-	w.shows("#hits .total strong", hits)
 }
 
 // statement runs the SQL that a tile shows, and compares its answer with the tile's.
@@ -549,127 +493,4 @@ func (w *watched) statement(hits int) {
 		w.t.Errorf("%s", http)
 	}
 	w.Click("#ask .close")
-}
-
-// TestPageToken: with a token the page asks for it, takes it from a form or from the
-// fragment of a link, and leaves it in no address; then it is live. It says when weir does not
-// answer, and while it asks for a token, what is typed stays.
-func TestPageToken(t *testing.T) {
-	browsertest.Wanted(t)
-	parallel(t)
-	s := newStage(t)
-	w := &watched{stage: s, start: time.Now().UTC().Truncate(time.Minute).Add(-4 * time.Minute),
-		people: people{hits: map[string]int{}, users: map[string]map[int]bool{}, where: map[int][2]float64{}}}
-	for _, kind := range []string{"clicks", "locations"} {
-		if _, err := s.admin.CreateTopic(await.Context(t), 2, 1, nil, s.topic(kind)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.clicks()
-	if err := os.WriteFile(filepath.Join(s.dir, "token"), []byte("correct-horse\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	process := s.weir("run", "--http.token_file=token")
-	w.base = process.address()
-	w.send(3, 300)
-	hits, _ := w.all()
-	host := strings.TrimPrefix(w.base, "http://")
-	first := browsertest.Open(t, browsertest.Size{Width: 800, Height: 700})
-	w.Browser = first
-	w.Excuse("401") // the first answer of each
-	w.open()
-	w.Until(`document.querySelector("input[type=password]")`)
-	w.picture("token")
-	w.Press("wrong-horse\r")
-	w.Until(`document.querySelector("main [role=alert]").textContent.includes("not the token")`)
-	w.Text(`[window.whole = fetch, window.fetch = () => Promise.reject(new TypeError("no network"))]`)
-	w.Press("\r")
-	w.Until(`document.querySelector("main [role=alert]").textContent.includes("weir does not answer: no network")`)
-	w.Text(`window.fetch = window.whole`)
-	w.Until(`(document.querySelector("input[type=password]").value = "", true)`)
-	w.Press("correct-horse\r")
-	w.shows("#hits .total strong", hits)
-	w.Clean(host)
-
-	w.Browser = browsertest.Open(t, browsertest.Size{Width: 800, Height: 700})
-	w.Visit(w.base + "/?job=clicks&last=15m#token=correct-horse")
-	w.shows("#hits .total strong", hits)
-	if at := w.Text("location.href + document.cookie"); strings.Contains(at, "horse") || strings.Contains(at, "weir_session") {
-		t.Errorf("the token or the cookie can be read: %s", at)
-	}
-	w.Clean(host)
-
-	// A link to a weir that does not answer at first; then weir gets another token while the page is
-	// open, and the history goes back.
-	cut := true
-	wire, base := newWire(t, w.base)
-	inner := wire.Handler
-	wire.Handler = http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/api/v1/session" && cut {
-			cut = false
-			panic(http.ErrAbortHandler)
-		}
-		inner.ServeHTTP(to, r)
-	})
-	w.Excuse("net::ERR_EMPTY_RESPONSE")
-	w.Visit(base + "/?job=clicks&last=15m#token=correct-horse")
-	w.shows("#hits .total strong", hits)
-	if at := w.Text("location.href"); strings.Contains(at, "horse") {
-		t.Errorf("the token can be read: %s", at)
-	}
-	w.Click(`.ranges button:nth-of-type(2)`)
-	w.Until(`location.search.includes("last=1h")`)
-	process.kill()
-	if err := os.WriteFile(filepath.Join(s.dir, "token"), []byte("battery-staple\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.weir("run", "--http.token_file=token", "--http.listen="+host)
-	w.Until(`document.querySelector("#token")`)
-	w.Press("battery")
-	w.Until(`(history.back(), true)`)
-	w.Until(`location.search.includes("last=15m")`)
-	if shown := w.Text(`document.querySelector("#token")?.value + " " + document.querySelector("#controls").childElementCount`); shown != "battery 0" {
-		t.Errorf("while the token is asked for, what is typed and the number of controls is %q", shown)
-	}
-	w.Press("-staple\r")
-	w.shows("#hits .total strong", hits)
-}
-
-// TestPagePrivate: what http.k withholds, because fewer people are in it, is "< k" or hidden on
-// the page, and not 0.
-func TestPagePrivate(t *testing.T) {
-	browsertest.Wanted(t)
-	parallel(t)
-	s := newStage(t)
-	w := &watched{stage: s, start: time.Now().UTC().Truncate(time.Minute).Add(-4 * time.Minute),
-		people: people{hits: map[string]int{}, users: map[string]map[int]bool{}, where: map[int][2]float64{}}}
-	for _, kind := range []string{"clicks", "locations"} {
-		if _, err := s.admin.CreateTopic(await.Context(t), 2, 1, nil, s.topic(kind)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.configure(fmt.Sprintf(clicksJob, s.topic("clicks")), fmt.Sprintf(locationsJob, s.topic("locations")))
-	s.migrate()
-	w.base = s.weir("run", "--http.k=5000").address()
-	w.send(4, 3000)
-	hits, users := w.all()
-	w.Browser = browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
-	w.open()
-	w.shows("#hits .total strong", hits)
-	w.shows("#over .total strong", users) // of all groups: not withheld
-	w.Until(`document.querySelector("#top .message").textContent === "Hidden: fewer than 5000 people in each group."`)
-	w.Until(`document.querySelector("#map .message").textContent === "Hidden: fewer than 5000 people in each cell." && document.querySelector("#map .note").textContent.startsWith("< 5000 people of locations")`)
-	w.open("by.page", "/p/0")
-	for _, id := range []string{"#hits", "#over"} {
-		w.Until(fmt.Sprintf(`document.querySelector("%s .total strong")?.textContent === "< 5000"`, id))
-		w.Until(fmt.Sprintf(`document.querySelector("%s .message").textContent === "Hidden: fewer than 5000 people in each step."`, id))
-	}
-	w.Until(`document.querySelector('#people [data-last="30m"]').textContent === "< 5000"`)
-	w.picture("private")
-	w.open("cell", "s00")
-	w.Until(`document.querySelector("#map [aria-current]")?.textContent === "s00" && document.querySelector("#map .message").textContent !== ""`)
-	if n := w.Text(`document.querySelectorAll("#members").length`); n != "0" {
-		w.t.Error("members are listed although http.k is set")
-	}
-	w.Clean(strings.TrimPrefix(w.base, "http://"))
 }

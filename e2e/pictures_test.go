@@ -3,21 +3,14 @@
 package e2e
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/base64"
 	"flag"
 	"fmt"
 	"html"
-	"image"
-	"image/color"
-	"image/png"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -30,11 +23,8 @@ import (
 
 var picturesKept = flag.Bool("pictures", false, "TestPictures: write the pictures of docs/pictures, after a minute of traffic, a kill and another minute")
 
-// pictureMost is how large a picture of docs/pictures may be, in bytes.
-const pictureMost = 200_000
-
 // TestPictures takes pictures of weir up: of the page, light, dark and on a narrow screen, and
-// of weir top in a terminal. They show numbers, and those of docs/pictures are small.
+// of weir top in a terminal. In make test: TestPage and TestUp.
 func TestPictures(t *testing.T) {
 	browsertest.Wanted(t)
 	parallel(t)
@@ -69,31 +59,6 @@ func TestPictures(t *testing.T) {
 	b.Resize(browsertest.Size{Width: 720, Height: 440})
 	b.Visit("data:text/html;base64," + base64.StdEncoding.EncodeToString([]byte(markup(screen))))
 	b.Picture(name("top"))
-	for _, of := range []string{"page", "page-dark", "page-320", "top"} {
-		small(t, name(of))
-	}
-}
-
-// small writes a picture anew, as small as shrink makes it.
-func small(t *testing.T, file string) {
-	t.Helper()
-	if size := shrink(t, file); *picturesKept && size > pictureMost {
-		t.Errorf("%s has %d bytes, want at most %d", file, size, pictureMost)
-	}
-}
-
-// picture reads one.
-func picture(t *testing.T, file string) image.Image {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	of, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return of
 }
 
 // topOn runs weir top in a terminal until it shows numbers, and returns its screen.
@@ -164,65 +129,4 @@ func markup(screen vt10x.Terminal) string {
 		b.WriteByte('\n')
 	}
 	return b.String()
-}
-
-// shrink writes a picture anew with at most 256 colours, and returns its size in bytes. Of
-// colours that are equal in the upper four bits of red, green and blue it takes the most
-// frequent one, and with the room that is left the most frequent colours of all; the nearest
-// stands for each other one. A picture of few colours fails the test.
-func shrink(t *testing.T, file string) int {
-	t.Helper()
-	from := picture(t, file)
-	count, area := map[color.RGBA]int{}, from.Bounds()
-	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(from.At(x, y)).(color.RGBA) }
-	for y := area.Min.Y; y < area.Max.Y; y++ {
-		for x := area.Min.X; x < area.Max.X; x++ {
-			count[at(x, y)]++
-		}
-	}
-	if len(count) < 10 {
-		t.Errorf("%s has %d colours: it shows nothing", file, len(count))
-	}
-	order := func(a, b color.RGBA) int {
-		return cmp.Or(count[b]-count[a], bytes.Compare([]byte{a.R, a.G, a.B}, []byte{b.R, b.G, b.B}))
-	}
-	alike, pixels := map[[3]uint8]color.RGBA{}, map[color.RGBA]int{}
-	for _, c := range slices.SortedFunc(maps.Keys(count), order) { // the most frequent first
-		of := [3]uint8{c.R >> 4, c.G >> 4, c.B >> 4}
-		if _, is := alike[of]; !is {
-			alike[of] = c
-		}
-		pixels[alike[of]] += count[c]
-	}
-	colours := slices.SortedFunc(maps.Keys(pixels), func(a, b color.RGBA) int { return cmp.Or(pixels[b]-pixels[a], order(a, b)) })
-	colours = colours[:min(224, len(colours))]
-	for _, c := range slices.SortedFunc(maps.Keys(count), order) { // shades that are frequent themselves
-		if len(colours) < 256 && !slices.Contains(colours, c) {
-			colours = append(colours, c)
-		}
-	}
-	var palette color.Palette
-	for _, c := range colours {
-		palette = append(palette, c)
-	}
-	to, index := image.NewPaletted(area, palette), map[color.RGBA]uint8{}
-	for y := area.Min.Y; y < area.Max.Y; y++ {
-		for x := area.Min.X; x < area.Max.X; x++ {
-			c := at(x, y)
-			i, known := index[c]
-			if !known {
-				i = uint8(palette.Index(c))
-				index[c] = i
-			}
-			to.SetColorIndex(x, y, i)
-		}
-	}
-	var out bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, to); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return out.Len()
 }

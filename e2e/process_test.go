@@ -165,6 +165,23 @@ func get(url string) (code int, body string, err error) {
 	return res.StatusCode, string(b), err
 }
 
+// ready waits for an answer of /readyz.
+func (p *process) ready(code int, words ...string) {
+	p.t.Helper()
+	await.Until(p.t, func() error {
+		got, body, err := p.get("/readyz")
+		if err != nil || got != code {
+			return errors.Join(fmt.Errorf("readyz of %s: %d %s, want %d", p.name, got, body, code), err)
+		}
+		for _, w := range words {
+			if !strings.Contains(body, w) {
+				return fmt.Errorf("readyz of %s: %s, want %q in it", p.name, body, w)
+			}
+		}
+		return nil
+	})
+}
+
 // status is /api/v1/status, by job. A process that does not answer has none.
 func (p *process) status() map[string]jobs.Status {
 	p.t.Helper()

@@ -107,7 +107,7 @@ func (s *stage) configureLike(one *stage, servers, group string) {
 // itself are killed in turn, each of them at any moment. In the end, rows, rollups, live answers
 // and what weir verify says are those of a job on one engine, and of the log, on either replica of each shard. An address that is
 // away holds up nothing. An engine that is away loses nothing, and the other replica answers. What the replicas have is
-// replicated by mirror.
+// replicated by mirror. In make test: sinks/clickhouse TestShardsAway and TestShardsConformance.
 func TestShards(t *testing.T) {
 	parallel(t)
 	one := newStage(t)
@@ -273,4 +273,13 @@ func sameAnswers(t *testing.T, a, b *stage, truth *gen.Truth) {
 		p.signal(syscall.SIGTERM)
 		p.exits(0)
 	}
+}
+
+func firstDifference(before, after [][]string) string {
+	for i := range min(len(before), len(after)) {
+		if !slices.Equal(before[i], after[i]) {
+			return fmt.Sprintf("row %d was %v and is %v", i, before[i], after[i])
+		}
+	}
+	return fmt.Sprintf("%d rows before, %d after", len(before), len(after))
 }

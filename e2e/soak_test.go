@@ -7,10 +7,8 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,7 +24,6 @@ type sample struct {
 	rss, heap  float64       // bytes
 	goroutines float64
 	mismatches float64 // of the last audit; -1: none yet
-	audit      float64 // when it ended, unix seconds
 }
 
 var sampled = map[string]func(*sample) *float64{
@@ -34,7 +31,6 @@ var sampled = map[string]func(*sample) *float64{
 	"go_memstats_heap_alloc_bytes":  func(s *sample) *float64 { return &s.heap },
 	"go_goroutines":                 func(s *sample) *float64 { return &s.goroutines },
 	"weir_audit_mismatches":         func(s *sample) *float64 { return &s.mismatches },
-	"weir_audit_timestamp_seconds":  func(s *sample) *float64 { return &s.audit },
 }
 
 // parseSample reads a sample from the output of /metrics.
@@ -56,67 +52,8 @@ func parseSample(text string) (s sample, err error) {
 	return s, nil
 }
 
-// A watch samples a process until it is stopped.
-type watch struct {
-	mu      sync.Mutex
-	samples []sample
-	failed  int // scrapes that were not answered
-
-	stop chan struct{}
-	done chan struct{}
-}
-
-func watchOver(p *process, every time.Duration) *watch {
-	w := &watch{stop: make(chan struct{}), done: make(chan struct{})}
-	url := p.address() + "/metrics"
-	began := time.Now()
-	go func() {
-		defer close(w.done)
-		for {
-			select {
-			case <-w.stop:
-				return
-			case <-time.After(every):
-			}
-			_, text, err := get(url)
-			var s sample
-			if err == nil {
-				s, err = parseSample(text)
-			}
-			s.at = time.Since(began)
-			w.mu.Lock()
-			if err != nil {
-				w.failed++
-			} else {
-				w.samples = append(w.samples, s)
-			}
-			w.mu.Unlock()
-		}
-	}()
-	return w
-}
-
-// The least numbers of samples and audits in TestSoak.
-const enoughSamples, enoughAudits = 5, 1
-
-// seen is the number of samples, and of audits in them.
-func (w *watch) seen() (samples, audits int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ended := map[float64]bool{}
-	for _, x := range w.samples {
-		if x.mismatches >= 0 {
-			ended[x.audit] = true
-		}
-	}
-	return len(w.samples), len(ended)
-}
-
-func (w *watch) end() []sample {
-	close(w.stop)
-	<-w.done
-	return w.samples
-}
+// enoughSamples is the least number of samples of a soak.
+const enoughSamples = 5
 
 func (s sample) since() time.Duration { return s.at }
 
@@ -134,13 +71,13 @@ var ofProcess = []bound[sample]{
 
 // TestSoak runs a steady rate for a long time, with strikes that the oldest
 // process survives: its memory and goroutines stay flat, its audits find
-// nothing, and the numbers are those of the log.
+// nothing, and the numbers are those of the log. In make test: jobs TestMemory.
 func TestSoak(t *testing.T) {
 	parallelFirst(t)
 	seed := cmp.Or(*chaosSeed, rand.Uint64N(1_000_000))
 	length := time.Duration(*soakMinutes * float64(time.Minute))
 	long := length >= 10*time.Minute
-	every, pause := min(5*time.Second, length/40), min(15*time.Second, length/10)
+	pause := min(15*time.Second, length/10)
 	t.Logf("seed %d, %s", seed, length)
 
 	var kinds []*strike
@@ -159,7 +96,20 @@ func TestSoak(t *testing.T) {
 	a.run(1)
 	a.owns(veteran)
 	s := &totals{strikes: map[string]int{}, began: time.Now()}
-	w := watchOver(veteran, every)
+	var samples []sample
+	look := func() {
+		t.Helper()
+		_, text, err := veteran.get("/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := parseSample(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.at = time.Since(s.began)
+		samples = append(samples, x)
+	}
 	rng := rand.New(rand.NewPCG(seed, 2))
 	for i, p := range plan(kinds, seed, 10_000) {
 		if time.Since(s.began) > length {
@@ -175,6 +125,7 @@ func TestSoak(t *testing.T) {
 		}
 		a.producer.resume()
 		time.Sleep(pause/2 + time.Duration(rng.Int64N(int64(pause))))
+		look()
 		a.producer.pause()
 	}
 	a.settled()
@@ -183,26 +134,25 @@ func TestSoak(t *testing.T) {
 	for _, wrong := range v.wrong {
 		t.Error(wrong)
 	}
-	await.Until(t, func() error { // a busy machine takes longer for the samples
-		if n, audits := w.seen(); n < enoughSamples || audits < enoughAudits {
-			return notYet("%d samples of at least %d, %d audits of %d", n, enoughSamples, audits, enoughAudits)
+	await.Until(t, func() error { // an audit ends within its interval
+		if look(); len(samples) < enoughSamples || samples[len(samples)-1].mismatches < 0 {
+			return notYet("%d samples, and no audit", len(samples))
 		}
 		return nil
 	})
-	samples := w.end()
 	a.proxy.late.Wait()
 	a.audited()
 	if a.members[0] != veteran {
 		t.Fatal("the process that was watched is another now")
 	}
-	t.Logf("the totals of seed %d:\n%s%s", seed, s.table(a), soakTable(samples))
+	warm := samples[len(samples)/5:]
+	t.Logf("the totals of seed %d:\n%s\ngrowth after the first fifth of %d samples: rss %+.1f MiB, heap %+.1f MiB, goroutines %+.1f", seed, s.table(a), len(samples),
+		growth(warm, rssOf)/(1<<20), growth(warm, heapOf)/(1<<20), growth(warm, goroutinesOf))
 	for _, x := range samples {
 		if x.mismatches > 0 {
 			t.Fatalf("after %s the audit has %.0f mismatches", x.at.Round(time.Second), x.mismatches)
 		}
 	}
-	_, audits := w.seen()
-	t.Logf("%d scrapes without an answer; %d audits of the process itself, no mismatch", w.failed, audits)
 	for _, x := range samples {
 		if limit := 512.0 * (1 << 20); x.rss > limit {
 			t.Fatalf("after %s %.0f MiB are resident, with a budget of 256 MiB at most %.0f are expected", x.at.Round(time.Second), x.rss/(1<<20), limit/(1<<20))
@@ -211,7 +161,7 @@ func TestSoak(t *testing.T) {
 	if !long {
 		return // the whole run is warm-up
 	}
-	for _, wrong := range flat(samples[len(samples)/5:], ofProcess) {
+	for _, wrong := range flat(warm, ofProcess) {
 		t.Error(wrong)
 	}
 	if t.Failed() { // its stacks, for the log that is kept
@@ -220,21 +170,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-func soakTable(samples []sample) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%10s %10s %10s %12s\n", "after", "rss MiB", "heap MiB", "goroutines")
-	step := max(1, len(samples)/15)
-	for part := range slices.Chunk(samples, step) {
-		fmt.Fprintf(&b, "%10s %10.1f %10.1f %12.0f\n", part[len(part)-1].at.Round(time.Second), medianOf(part, rssOf)/(1<<20), medianOf(part, heapOf)/(1<<20), medianOf(part, goroutinesOf))
-	}
-	if warm := samples[len(samples)/5:]; len(warm) > 1 {
-		fmt.Fprintf(&b, "growth after the first fifth, by least squares: rss %+.1f MiB, heap %+.1f MiB, goroutines %+.1f\n",
-			growth(warm, rssOf)/(1<<20), growth(warm, heapOf)/(1<<20), growth(warm, goroutinesOf))
-	}
-	return b.String()
-}
-
-// TestFlat checks what flat accepts and what it does not.
+// TestFlat checks what flat accepts and what it does not. In make test: nothing, because it is about TestSoak.
 func TestFlat(t *testing.T) {
 	series := func(rss, heap, goroutines func(i int) float64) (all []sample) {
 		for i := range 300 {

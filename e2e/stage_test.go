@@ -264,3 +264,16 @@ func (s *stage) passes(job string, position int64) {
 		return nil
 	})
 }
+
+// rewrite changes the stage's configuration.
+func (s *stage) rewrite(old, new string) {
+	s.t.Helper()
+	file := filepath.Join(s.dir, "weir.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(text), old) {
+		s.t.Fatalf("no %q in the configuration, %v", old, err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), old, new, 1)), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}

@@ -3,11 +3,10 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"regexp"
-	"strings"
 	"syscall"
 	"time"
 
@@ -43,9 +42,8 @@ const (
 // A cycle has one or two strikes.
 type cycle struct {
 	*arena
-	totals *totals
-	rng    *rand.Rand
-	alone  bool // there is no other strike, so times can be measured
+	rng   *rand.Rand
+	alone bool // there is no other strike, so times can be measured
 }
 
 // nap sleeps for up to d.
@@ -85,11 +83,8 @@ var strikes = []*strike{
 	{name: "kill", weight: 50, needs: fleet, begin: kill},
 	{name: "take-over", weight: 6, needs: fleet, begin: takeOver},
 	{name: "zombie", weight: 6, needs: fleet, gentle: true, begin: zombie},
-	{name: "rollup-killed", weight: 5, needs: fleet | kafka | sink, begin: rollupKilled},
-	{name: "rollup-frozen", weight: 3, needs: fleet | kafka | sink, begin: rollupFrozen},
 	{name: "stop-one", weight: 5, needs: fleet | kafka | sink, begin: stopOne},
 	{name: "stop-all", weight: 7, needs: fleet | kafka | sink, begin: stopAll},
-	{name: "second-signal", weight: 4, needs: fleet | kafka | sink, begin: secondSignal},
 	{name: "join", weight: 5, needs: fleet, gentle: true, begin: join},
 	{name: "leave", weight: 5, needs: fleet | kafka | sink, gentle: true, begin: leave},
 	{name: "broker-killed", weight: 6, needs: kafka, gentle: true, begin: brokerKilled},
@@ -111,11 +106,7 @@ func kill(c *cycle) func() {
 	slot := c.pick(false)
 	c.nap(600 * time.Millisecond)
 	c.members[slot].kill()
-	p := c.run(slot)
-	if c.alone {
-		c.recovered(c.ends("clicks"))
-		c.totals.restarts = append(c.totals.restarts, time.Since(p.began))
-	}
+	c.run(slot)
 	return nil
 }
 
@@ -135,9 +126,7 @@ func takeOver(c *cycle) func() {
 	c.members[0].kill()
 	c.members[0] = nil
 	if c.alone {
-		died := time.Now()
 		c.recovered(c.ends("clicks"))
-		c.totals.takeovers = append(c.totals.takeovers, time.Since(died))
 	}
 	return func() { c.run(0) }
 }
@@ -178,14 +167,11 @@ func (c *cycle) stops(slots ...int) {
 	})
 	defer c.proxy.handle(nil)
 	c.nap(600 * time.Millisecond)
-	began := time.Now()
 	for _, slot := range slots {
 		c.members[slot].signal(syscall.SIGTERM)
 	}
 	for _, slot := range slots {
-		p := c.members[slot]
-		p.exits(0)
-		c.totals.stops = append(c.totals.stops, p.ended.Sub(began))
+		c.members[slot].exits(0)
 		c.members[slot] = nil
 	}
 }
@@ -236,39 +222,6 @@ func stopAll(c *cycle) func() {
 	for _, slot := range slots {
 		c.run(slot)
 	}
-	return nil
-}
-
-// A second signal while a stop takes long: the process ends at once.
-func secondSignal(c *cycle) func() {
-	slot := c.pick(false)
-	p := c.members[slot]
-	c.owns(p)
-	c.proxy.handle(c.proxy.freeze)
-	defer c.proxy.handle(nil)
-	c.struck()
-	p.signal(syscall.SIGTERM)
-	said, ok := p.log.await(p.done, regexp.MustCompile("stopping: last flush|last flush was not answered"))
-	if !ok || !strings.Contains(said, "stopping") {
-		// A rebalance had taken its partitions away. Either the flush of the hand-over ran
-		// out of time, or it had read nothing in the next generation yet and stopped at once.
-		code := 0
-		if ok {
-			code = 75
-		}
-		p.exits(code)
-		c.run(slot)
-		return nil
-	}
-	c.nap(300 * time.Millisecond)
-	if !p.runs() {
-		c.t.Fatalf("%s stopped without a ClickHouse to flush to, exit code %d", p.name, p.code)
-	}
-	p.signal(syscall.SIGTERM)
-	if code := p.wait(); code != -1 {
-		c.t.Errorf("%s: exit code %d after the second signal, want death by it", p.name, code)
-	}
-	c.run(slot)
 	return nil
 }
 
@@ -357,66 +310,9 @@ func late(c *cycle) func() {
 	return c.through(c.proxy.delay(by))
 }
 
-// diskFull leaves the engine less space than the smallest insert needs, or,
-// without a disk of its own, sends the engine's answer to a full disk.
-//
-// Merges pause meanwhile: a merge at the end of the disk once put a part with
-// empty marks in place, and acknowledged rows were lost. That is a fault of
-// ClickHouse that no writer can survive.
+// diskFull sends the engine's answer to a full disk. TestDiskFull fills a real one.
 func diskFull(c *cycle) func() {
-	if !c.disk.real {
-		return c.through(func(w http.ResponseWriter, r *http.Request) { refuse(w, r, noSpace, noSpaceText) })
-	}
-	c.sql("SYSTEM STOP MERGES")
-	await.Until(c.t, func() error {
-		if n := c.number("SELECT count() FROM system.merges"); n > 0 {
-			return notYet("%d merges are running", n)
-		}
-		return nil
-	})
-	if err := c.disk.fill(); err != nil {
-		c.t.Fatal(err)
-	}
-	return func() {
-		failures := func() (n uint64) {
-			for _, slot := range c.arena.alive() {
-				n += c.members[slot].status()["clicks"].FlushFailures
-			}
-			return n
-		}
-		before := failures()
-		await.Until(c.t, func() error {
-			if failures() > before {
-				return nil
-			}
-			// The engine removes parts that were merged away, in its own time.
-			if err := c.disk.fill(); err != nil {
-				return err
-			}
-			return notYet("no flush has failed on a full disk")
-		})
-		c.nap(time.Second)
-		if err := c.disk.free(); err != nil {
-			c.t.Fatal(err)
-		}
-		c.sql("SYSTEM START MERGES")
-		c.setAside()
-	}
-}
-
-// setAside starts the engine again if it has a part that no query can read. An
-// insert at the end of the disk once left such a part, with empty marks:
-// ClickHouse sets it aside when it starts, and the writer still has the rows.
-func (c *cycle) setAside() {
-	for _, table := range c.sql("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%%MergeTree'") {
-		_, err := c.query("SELECT * FROM " + table[0] + " FORMAT Null")
-		if err != nil && strings.Contains(err.Error(), "CORRUPTED_DATA") {
-			c.t.Logf("the engine starts again, for %s has a part that it cannot read: %v", table[0], err)
-			c.engine.kill()
-			c.runEngine()
-			return
-		}
-	}
+	return c.through(func(w http.ResponseWriter, r *http.Request) { refuse(w, r, noSpace, noSpaceText) })
 }
 
 // transactions writes three transactions, each aborted or committed: the
@@ -503,4 +399,15 @@ func recordsDeleted(c *cycle) func() {
 	})
 	c.deleteTo(cut)
 	return nil
+}
+
+// click makes an event as the arena's producer does, with a time of its own.
+func (c *cycle) click(made, ts event.Time) (*gen.Record, *kgo.Record) {
+	c.t.Helper()
+	r := &gen.Record{Time: made, Stamp: ts, User: 1 + c.rng.Uint32N(5000), Page: 1 + c.rng.Uint32N(40)}
+	value, err := json.Marshal(map[string]any{"ts": r.Stamp, "user_id": r.User, "page": fmt.Sprintf("/p/%d", r.Page)})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return r, &kgo.Record{Value: value, Timestamp: time.UnixMilli(int64(made))}
 }

@@ -211,36 +211,6 @@ func (s *stage) compareBitmaps(table, column, group string, truth *gen.Truth) *d
 	return d
 }
 
-// hasAll tests the Bloom filters, in SQL, for every true id, and for as many
-// ids that were never there.
-func (s *stage) hasAll(table, column, group string, bits uint64, truth *gen.Truth) {
-	s.t.Helper()
-	s.sql("CREATE TABLE asked (window_start DateTime('UTC'), name String, users Array(UInt64)) ENGINE = Memory")
-	var insert strings.Builder
-	insert.WriteString("INSERT INTO asked VALUES ")
-	asked := 0
-	for _, g := range truth.Groups() {
-		var ids []string
-		for u := range truth.Counts[g].Users {
-			ids = append(ids, strconv.Itoa(int(u)))
-		}
-		asked += len(ids)
-		fmt.Fprintf(&insert, "(%d, '%s', [%s])", g.Window/1000, g.Name, strings.Join(ids, ","))
-	}
-	if _, err := s.query(insert.String()); err != nil {
-		s.t.Fatal(err)
-	}
-	row := s.sql(`SELECT sum(arrayCount(u -> weirBloomHas(filter, u, %[1]d), users)), sum(arrayCount(u -> weirBloomHas(filter, u + 4000000000, %[1]d), users))
-		FROM asked INNER JOIN (SELECT window_start, %[2]s AS name, groupBitmapMergeState(%[3]s) AS filter FROM %[4]s GROUP BY window_start, %[2]s) AS f USING (window_start, name)`,
-		bits, group, column, table)[0]
-	if has := integer(s.t, row[0]); has != int64(asked) {
-		s.t.Errorf("%s in %s knows %d of %d true members", column, table, has, asked)
-	}
-	if wrong := integer(s.t, row[1]); wrong > int64(asked)/50 {
-		s.t.Errorf("%s in %s takes %d of %d strangers for members; its error is 1 %%", column, table, wrong, asked)
-	}
-}
-
 // samePlaces compares the last positions.
 func (s *stage) samePlaces(view string, truth *gen.Truth) {
 	s.t.Helper()

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -42,7 +41,7 @@ func readBlocks(t *testing.T, file string) (all []block) {
 }
 
 // TestTutorial runs docs/tutorial.md in its order, and compares the answers. It
-// uses other ports, because those of the page may be taken.
+// uses other ports, because those of the page may be taken. In make test: TestUp.
 func TestTutorial(t *testing.T) {
 	parallel(t)
 	if _, err := exec.LookPath("redis-cli"); err != nil {
@@ -132,10 +131,6 @@ func TestTutorial(t *testing.T) {
 		default:
 			t.Errorf("a block of %s is not run:\n%s", b.kind, b.text)
 		}
-		if b.text == "SELECT * FROM weir_audit" {
-			printsWhatWorks(t, up, "http://"+at["127.0.0.1:8123"])
-			scrape(t, "http://"+at["127.0.0.1:8686"])
-		}
 	}
 	if ran["sh"] < 9 || ran["sql"] < 6 || up.runs() {
 		t.Errorf("the blocks that ran are %v: the test tests little", ran)
@@ -148,48 +143,4 @@ func format(answer string) string {
 		return "TSV"
 	}
 	return "TSVWithNames"
-}
-
-// printsWhatWorks runs the queries that weir up suggests.
-func printsWhatWorks(t *testing.T, up *process, url string) {
-	t.Helper()
-	questions := regexp.MustCompile(`curl '[^']+' -d '([^']+)'`).FindAllStringSubmatch(up.out.String(), -1)
-	if len(questions) != 3 {
-		t.Errorf("weir up suggests %d questions, want 3", len(questions))
-	}
-	for _, q := range questions {
-		if _, err := localtest.Query(url, "weir", q[1]); err != nil {
-			t.Error(err)
-		}
-	}
-	for _, q := range regexp.MustCompile(`(?m)^  (redis-cli .*)$`).FindAllStringSubmatch(up.out.String(), -1) {
-		out, err := exec.CommandContext(t.Context(), "bash", "-c", q[1]).CombinedOutput()
-		if err != nil || !regexp.MustCompile(`^\d+\n$`).Match(out) {
-			t.Errorf("%s: %s, %v", q[1], out, err)
-		}
-	}
-}
-
-// scrape compares docs/metrics.md with the output of a running weir: each figure
-// is there, with its type and its meaning.
-func scrape(t *testing.T, address string) {
-	t.Helper()
-	_, body, err := get(address + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile("../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	figures := regexp.MustCompile(`(?m)^# HELP (weir_\w+) (.*)\n# TYPE weir_\w+ (\w+)$`).FindAllStringSubmatch(body, -1)
-	if len(figures) < 25 {
-		t.Errorf("a scrape has %d figures, which is little", len(figures))
-	}
-	for _, f := range figures {
-		row := fmt.Sprintf("(?m)^\\| `%s` \\| %s \\| [^|]* \\| %s \\|$", f[1], f[3], regexp.QuoteMeta(f[2]))
-		if !regexp.MustCompile(row).Match(page) {
-			t.Errorf("docs/metrics.md does not say of %s that it is a %s: %s", f[1], f[3], f[2])
-		}
-	}
 }

@@ -63,42 +63,4 @@ func TestVerifyFindsAndMends(t *testing.T) {
 	if out := verify(0); !strings.Contains(out, "everything adds up") {
 		t.Fatalf("not mended: %s", out)
 	}
-
-	s.sql("INSERT INTO clicks_state (page, window_start, hits) SELECT page, window_start, map(toUInt64(0), h[0] + 1)" +
-		" FROM (SELECT page, window_start, maxMap(hits) AS h FROM clicks_state WHERE page = '/p/1' GROUP BY page, window_start HAVING mapContains(h, 0) ORDER BY window_start LIMIT 1)")
-	s.produced("clicks", 10_000, "--seed", "2")
-	cut := kadm.Offsets{}
-	for p, to := range s.ends("clicks") {
-		cut.Add(kadm.Offset{Topic: s.topic("clicks"), Partition: p, At: to})
-	}
-	s.deleteTo(cut)
-	out = verify(1)
-	finds("a slot raised by one", out,
-		`^clicks: partition 0, chunk 0: at most 8192 events were counted, the rows hold 8193 \(offsets 0 to 8192\)$`, `restore them from a backup`)
-	finds("records deleted before they were counted", out,
-		`^clicks: partition 2: offsets \d+ to \d+ were deleted from the log before they were counted$`, `^  records that were deleted from the log cannot be counted any more; with kafka.on_data_loss: skip`)
-}
-
-// A job that cannot be verified hides no mismatch of the jobs behind it.
-func TestVerifyGoesOn(t *testing.T) {
-	parallel(t)
-	s := newStage(t)
-	s.configure(fmt.Sprintf(locationsJob, s.topic("locations")), fmt.Sprintf(clicksJob, s.topic("clicks")))
-	s.migrate()
-	s.produced("locations", 1000)
-	s.produced("clicks", 1000)
-	s.untilEnd()
-	s.audited()
-	s.sql("DROP TABLE locations_state")
-	s.sql("TRUNCATE TABLE clicks_state")
-	p := s.weir("verify").exits(1)
-	p.prints(`^clicks: \d+ mismatch`)
-	p.says(`^error: job locations is not verified: .*locations_state`)
-
-	asked(s, func(ctx context.Context) (kadm.DeleteTopicResponses, error) {
-		return s.admin.DeleteTopics(ctx, s.topic("clicks"))
-	})
-	p = s.weir("verify").exits(1)
-	p.prints(`^clicks: partition 0, chunk 0: \d+ events were counted, the rows hold 0`)
-	p.says(`error: job clicks is not verified: topic \S+ does not exist, so that the ledger cannot be compared with it`)
 }

@@ -7,7 +7,6 @@ import (
 
 	"weir/event"
 	"weir/gen"
-	"weir/sketches/bloom"
 )
 
 // Everything at once: two jobs on topics with every kind of disorder, three
@@ -45,11 +44,6 @@ func TestWhole(t *testing.T) {
 		t.Fatalf("the traffic lacks a kind: %+v", f)
 	}
 	s.sameClicks(truth)
-	bits, err := bloom.Bits(bloomCapacity, bloomError)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.hasAll("clicks_state", "seen", "page", bits, truth)
 	s.compareFilters("clicks_state", "seen", "page", truth).report(t)
 	s.compareHistograms("clicks_state", "spread", "page", truth).report(t)
 	for view, window := range map[string]event.Time{"clicks_1h": 3_600_000, "clicks_1d": 86_400_000} {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -101,22 +100,5 @@ func TestDashboards(t *testing.T) {
 	printed, err = dashboard(t, "--job", "locations")
 	if made, _ := os.ReadFile(filepath.Join(dir, "weir-job-locations.json")); err != nil || printed != string(made) {
 		t.Errorf("--job locations: %v, %q", err, uids(t, printed))
-	}
-}
-
-func TestDashboardFails(t *testing.T) {
-	var wrong *exit
-	if printed, err := dashboard(t, "--job", "visits"); !errors.As(err, &wrong) || wrong.code != exitUsage || printed != "" || !strings.Contains(err.Error(), "--job visits") {
-		t.Errorf("%v: %q", err, printed)
-	}
-	file := filepath.Join(t.TempDir(), "taken")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := dashboard(t, "--out", file); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("a file in the place of the directory: %v", err)
-	}
-	if _, err := dashboard(t, "-c", file+".yaml"); err == nil {
-		t.Error("no error without the configuration")
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"compress/zlib"
 	"context"
 	varint "encoding/binary"
 	"encoding/json"
@@ -10,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -161,44 +159,6 @@ func TestTapAvro(t *testing.T) {
 	}
 	if out, _ := s.tap(0, "--job", "plays", "--partition", "0", "--from", "1", "--limit", "1"); !strings.Contains(out, line(1, stamp(1), "counted", `"b", "app"`)) {
 		t.Errorf("with a file tap prints\n%s", out)
-	}
-}
-
-// TestTapKeys: keys in Avro are read with the schemas that they name in the registry, and a record whose
-// key's schema the registry does not have waits.
-func TestTapKeys(t *testing.T) {
-	s, registry := avroStage(t)
-	value := registry.Add("plays-value", schematest.Schema{Type: "AVRO", Text: playSchema})
-	key := registry.Add("plays-key", schematest.Schema{Type: "AVRO", Text: `{"type":"record","name":"Key","fields":[{"name":"device","type":"string"}]}`})
-	config, err := os.ReadFile(s.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Replace(string(config), `format: avro`, `format: avro, key_format: avro`, 1)
-	text = strings.Replace(text, `{name: source, field: "header:source", default: none}`, `{name: device, field: key.device, default: none}`, 1)
-	if err := os.WriteFile(s.file, []byte(text), 0o600); err != nil || !strings.Contains(text, "key.device") {
-		t.Fatal(err, text)
-	}
-	device := []byte{4, 'd', '7'}
-	for i, r := range []*kgo.Record{
-		{Key: append(schematest.Prefix(key), device...)},
-		{Key: device, Headers: []kgo.RecordHeader{{Key: "__key_schema_id", Value: schematest.Header(key)}}},
-		{},
-		{Key: append(schematest.Prefix(key+1), device...)},
-		{Key: []byte("d7")},
-	} {
-		r.Timestamp, r.Value = at(i), append(schematest.Prefix(value), play(i, "a", 1)...)
-		if err := s.client.ProduceSync(await.Context(t), r).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out, _ := s.tap(0, "--job", "plays", "--from", "beginning", "--until", "end")
-	for offset, words := range []string{`counted    "a", "d7"`, `counted    "a", "d7"`, `counted    "a", "none"`,
-		"waits      -  schemas: schema id 3 of the registry at " + registry.URL + ": it does not know the schema",
-		"malformed  -  event: the record's key: the record names no schema"} {
-		if lines := strings.Split(out, "\n"); len(lines) < 7 || !strings.Contains(lines[1+offset], words) {
-			t.Errorf("tap does not say at offset %d %q:\n%s", offset, words, out)
-		}
 	}
 }
 
@@ -435,177 +395,5 @@ func TestRunLost(t *testing.T) {
 	cmd, out, ended = s.start(t, "verify")
 	if code := ends(t, cmd, ended); code != exitFailed || !strings.Contains(out.String(), "spans 6 offsets, but its outcomes sum up to 11") {
 		t.Errorf("exit code %d:\n%s", code, out)
-	}
-}
-
-// glue returns a value behind the frame of AWS Glue.
-func glue(value []byte, compressed bool) []byte {
-	b := bytes.NewBuffer([]byte("\x03\x00\x89\x79\x17\x62\x23\x36\x41\x86\x96\x74\x29\x9b\x90\xa8\x02\xe2"))
-	if !compressed {
-		return append(b.Bytes(), value...)
-	}
-	b.Bytes()[1] = 5
-	z := zlib.NewWriter(b)
-	_, _ = z.Write(value) // into memory
-	_ = z.Close()
-	return b.Bytes()
-}
-
-// TestTapProtobuf: the same with Protobuf, whose records also say which message they are.
-func TestTapProtobuf(t *testing.T) {
-	s, registry := avroStage(t)
-	id := registry.Add("plays-value", schematest.Schema{Type: "PROTOBUF", Text: `syntax = "proto3"; message Other {} message Play { int64 ts = 1; string song = 2; int64 user = 3; }`})
-	config, err := os.ReadFile(s.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(s.file, bytes.Replace(config, []byte("avro"), []byte("protobuf"), 1), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	message := func(offset int, song string, user uint64) []byte {
-		b := varint.AppendUvarint([]byte{1 << 3}, uint64(at(offset).UnixMilli()))
-		b = append(append(b, 2<<3|2, byte(len(song))), song...)
-		return varint.AppendUvarint(append(b, 3<<3), user)
-	}
-	for i, value := range [][]byte{
-		append(append(schematest.Prefix(id), 2, 2), message(0, "a", 1)...), // [1]
-		append(append(schematest.Prefix(id), 4, 0, 0), message(1, "b", 2)...),
-		append(schematest.Prefix(id), 2, 2),
-	} {
-		if err := s.client.ProduceSync(await.Context(t), &kgo.Record{Timestamp: at(i), Value: value}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out, _ := s.tap(0, "--job", "plays", "--partition", "0", "--from", "0", "--until", "end")
-	for _, words := range []string{`counted    "a", "none"`, "malformed  -  event: schema id 1 has no message with the indexes [0 0]", "malformed  -  field ts is missing"} {
-		if !strings.Contains(out, words) {
-			t.Errorf("tap does not print %s:\n%s", words, out)
-		}
-	}
-}
-
-// TestRunFormats: the same plays in all formats give the same rows, hits and states
-// of sketches alike, and the same dead letters, in a real process with a real engine; also if
-// the registry is away when the process starts, and forgets the schema then.
-func TestRunFormats(t *testing.T) {
-	s, registry := newStage(t), schematest.Start(t)
-	config, err := os.ReadFile(filepath.Join(s.dir, "weir.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, _, _ := strings.Cut(string(config), "jobs:")
-	file := filepath.Join(t.TempDir(), "play.avsc")
-	if err := os.WriteFile(file, []byte(playSchema), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	head += "registry: {url: \"" + registry.URL + "\", schemas: [{id: 89791762-2336-4186-9674-299b90a802e2, file: " + file + "}]}\njobs:\n"
-	schema := map[string]uint32{
-		"avro":     registry.Add("avro-value", schematest.Schema{Type: "AVRO", Text: playSchema}),
-		"protobuf": registry.Add("protobuf-value", schematest.Schema{Type: "PROTOBUF", Text: `syntax = "proto3"; message Play { int64 ts = 1; string song = 2; int64 user = 3; }`}),
-		"newer":    registry.Add("protobuf-value", schematest.Schema{Type: "PROTOBUF", Text: `syntax = "proto3"; message Play { int64 ts = 1; string song = 2; int64 user = 3; bool paid = 4; }`}),
-	}
-	formats := []string{"json", "avro", "protobuf", "tsv", "csv", "text", "glue"}
-	forms := map[string]string{"tsv": "format: tsv, columns: [app, ts, song, user]", "csv": "format: csv", "text": "format: json", "glue": "format: avro, framing: glue"}
-	paths := map[string][3]string{"csv": {"c3", "c1", "c2"}, "text": {"'play[json].ts'", "'play[json].song'", "'play[json].user'"}}
-	admin := kadm.NewClient(s.client)
-	for _, format := range formats {
-		if _, err := admin.CreateTopic(await.Context(t), 1, 1, nil, "plays_"+format); err != nil {
-			t.Fatal(err)
-		}
-		form, path := "format: "+format, [3]string{"ts", "song", "user"}
-		if forms[format] != "" {
-			form = forms[format]
-		}
-		if paths[format] != [3]string{} {
-			path = paths[format]
-		}
-		head += fmt.Sprintf("  - {name: plays_%s, topic: plays_%[1]s, %s, time: {field: %s}, window: 1m, by: [{name: song, field: %s}], measures: [{name: users, kind: hll, field: %s}, {name: total, kind: sum, field: %[5]s}]}\n", format, form, path[0], path[1], path[2])
-	}
-	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(head), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var records []*kgo.Record
-	now := time.Now().Truncate(time.Minute) // one window
-	for i := range 3000 {
-		ts := now.UnixMilli() + int64(i)
-		song, user := fmt.Sprint("song, \"", i%7, "\" é"), int64(1+i*i%997)
-		if i%500 == 499 {
-			ts -= 2 * 24 * 3600 * 1000 // late
-		}
-		value := map[string][]byte{"json": fmt.Appendf(nil, `{"ts":%d,"song":%q,"user":%d}`, ts, song, user)}
-		value["avro"] = append(schematest.Prefix(schema["avro"]), playAt(ts, song, user)...)
-		b := append(schematest.Prefix(schema[[]string{"protobuf", "newer"}[i/1000%2]]), 0, 1<<3)
-		b = varint.AppendUvarint(b, uint64(ts))
-		b = append(append(b, 2<<3|2, byte(len(song))), song...)
-		value["protobuf"] = varint.AppendUvarint(append(b, 3<<3), uint64(user))
-		value["tsv"] = fmt.Appendf(nil, "web\t%d\t%s\t%d\tmore", ts, song, user)
-		value["csv"] = fmt.Appendf(nil, "\"%s\",%d,%d\r\n", strings.ReplaceAll(song, `"`, `""`), user, ts)
-		value["glue"] = glue(playAt(ts, song, user), i%3 == 0)
-		value["text"] = fmt.Appendf(nil, `{"play":%s}`, strconv.Quote(string(value["json"])))
-		for _, format := range formats {
-			records = append(records, &kgo.Record{Topic: "plays_" + format, Timestamp: now, Value: value[format]})
-		}
-	}
-	if err := s.client.ProduceSync(await.Context(t), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
-
-	registry.Be(schematest.Away)
-	s.done(t, "migrate") // which does not need it
-	if n := registry.Requests(); n != 0 {
-		t.Errorf("migrate asks the registry %d times", n)
-	}
-	cmd, out, ended := s.start(t, "run", "--until", "end")
-	await.Until(t, func() error {
-		if log := out.String(); !strings.Contains(log, "schema registry: outage") || !strings.Contains(log, "partition 0 waits at offset 0") {
-			return fmt.Errorf("the log does not say that the registry is away:\n%s", log)
-		}
-		return nil
-	})
-	registry.Be(schematest.Forgets)
-	asked := registry.Requests()
-	await.Until(t, func() error {
-		if n := registry.Requests(); n < asked+3 {
-			return fmt.Errorf("%d requests", n)
-		}
-		return nil
-	})
-	registry.Be(schematest.Well)
-	if code := ends(t, cmd, ended); code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, out)
-	}
-	rows := map[string]string{}
-	for _, format := range formats {
-		rows[format], err = localtest.Query(s.engine, s.database, "SELECT window_start, song, hits, users, total FROM plays_"+format+"_1m ORDER BY ALL FORMAT TSV")
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := len(strings.Split(strings.TrimSpace(rows["json"]), "\n")); n != 7 {
-		t.Errorf("%d rows:\n%s", n, rows["json"])
-	}
-	for _, format := range formats[1:] {
-		if rows[format] != rows["json"] {
-			t.Errorf("%s:\n%sjson:\n%s%s", format, rows[format], rows["json"], out)
-		}
-	}
-	letters, err := localtest.Query(s.engine, s.database, "SELECT job, count(), sum(offset), any(outcome) FROM weir_dead_letters FINAL GROUP BY job ORDER BY job FORMAT TSV")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, format := range formats {
-		if want := "plays_" + format + "\t6\t10494\tlate\n"; !strings.Contains(letters+"\n", want) {
-			t.Errorf("the dead letters are\n%swithout\n%s", letters, want)
-		}
-	}
-
-	// What explains a finding, and spoils a repair, is said first.
-	if _, err := localtest.Query(s.engine, s.database, "ALTER TABLE plays_json_state MODIFY COLUMN hits TTL flushed_at + INTERVAL 90 DAY"); err != nil {
-		t.Fatal(err)
-	}
-	for _, command := range []string{"verify", "repair"} {
-		if out := s.done(t, command); !strings.Contains(out, "note: job plays_json: table plays_json_state: the values of hits live by another TTL") {
-			t.Errorf("weir %s does not name the TTL:\n%s", command, out)
-		}
 	}
 }

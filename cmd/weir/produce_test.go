@@ -6,13 +6,10 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -176,28 +173,6 @@ func TestLinesRefused(t *testing.T) {
 		ends.Each(func(o kadm.ListedOffset) { in += o.Offset })
 		if in != n {
 			t.Errorf("%s: %d records are in the topic, and %d were reported", c.topic, in, n)
-		}
-	}
-}
-
-// leaderless is a cluster of which no partition has a leader.
-type leaderless struct{}
-
-func (leaderless) RoundTrip(context.Context, net.Addr, kafka.Request) (kafka.Response, error) {
-	return nil, protocol.ErrNoLeader
-}
-
-// TestStoppedWithoutLeader: where records wait for a leader until the producer is stopped, it does not say that
-// they are in the topic.
-func TestStoppedWithoutLeader(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	w := &kafka.Writer{Addr: kafka.TCP("127.0.0.1:1"), Topic: "plays", Transport: leaderless{}}
-	t.Cleanup(func() { w.Close() })
-	for _, retries := range []bool{false, true} { // weir up does not mind
-		p := &producer{topic: "plays", retries: retries, log: slog.New(slog.DiscardHandler)}
-		if left, err := p.write(ctx, w, []kafka.Message{{Value: []byte("a")}}); errors.Is(err, protocol.ErrNoLeader) == retries || len(left) != 1 {
-			t.Errorf("retries %t: %v, left %v", retries, err, left)
 		}
 	}
 }

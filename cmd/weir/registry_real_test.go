@@ -20,7 +20,7 @@ import (
 // TestRealRegistry: schemas of Avro, Protobuf and JSON Schema, with references to others that have
 // references too, are registered with a real registry, and weir reads records with them. An id
 // that it does not know, one of another type, a registry that was killed and one that has
-// forgotten all hold up the record.
+// forgotten all hold up the record. In make test: TestRunLost, with a double.
 func TestRealRegistry(t *testing.T) {
 	registry := registrytest.Start(t)
 	ref := func(name, subject string, version int) schematest.Reference {

@@ -178,25 +178,6 @@ func TestHangup(t *testing.T) {
 	}
 }
 
-// TestReaderGone: the reader of the log and the output goes away; the process
-// continues counting, its output is lost, and it stops normally.
-func TestReaderGone(t *testing.T) {
-	s := newStage(t)
-	s.done(t, "migrate")
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := s.command("run", "--log.level=debug")
-	cmd.Stdout, cmd.Stderr = write, write
-	ended := launch(t, cmd)
-	write.Close()
-	for line := bufio.NewScanner(read); line.Scan() && !strings.Contains(line.Text(), "weir runs"); {
-	}
-	read.Close()
-	s.worksOn(t, cmd, ended)
-}
-
 // worksOn checks a process whose log is not read: it must count, write log lines,
 // continue counting, and stop normally.
 func (s *stage) worksOn(t *testing.T, cmd *exec.Cmd, ended <-chan struct{}) {
