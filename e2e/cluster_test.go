@@ -110,7 +110,7 @@ func newCluster(t *testing.T, zones ...string) []*server {
 // ClickHouse's own protocol, while the servers and weir are killed in turn, each at any moment. In the
 // end the views of each server, its weir_audit, live answers and weir verify are those of a job on one
 // engine, and of the log. weir_audit of one server finds what another one has lost.
-// In make test: sinks/clickhouse TestShardsLive.
+// In make test: sinks/clickhouse TestQuorum.
 func TestCluster(t *testing.T) {
 	parallel(t)
 	one := newStage(t)

@@ -107,7 +107,7 @@ func (s *stage) configureLike(one *stage, servers, group string) {
 // itself are killed in turn, each of them at any moment. In the end, rows, rollups, live answers
 // and what weir verify says are those of a job on one engine, and of the log, on either replica of each shard. An address that is
 // away holds up nothing. An engine that is away loses nothing, and the other replica answers. What the replicas have is
-// replicated by mirror. In make test: sinks/clickhouse TestShardsAway and TestShardsConformance.
+// replicated by mirror. In make test: sinks/clickhouse TestQuorum.
 func TestShards(t *testing.T) {
 	parallel(t)
 	one := newStage(t)
