@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -211,19 +210,4 @@ func write(t testing.TB, s *Sink, c *window.Changes) {
 
 func click(ts int64, page string, user int, id string) string {
 	return fmt.Sprintf(`{"ts":%d,"page":%q,"user":%d,"id":%q,"lon":%f,"lat":%f}`, ts, page, user, id, 13.361389+float64(user)/100, 38.115556)
-}
-
-// seller returns a function that has an operator count an event of a page for each price,
-// so many minutes after noon. A price is what its document has besides that of click.
-func seller(t *testing.T, op *window.Operator) func(minute int64, page string, prices ...string) {
-	n := int64(0)
-	return func(minute int64, page string, prices ...string) {
-		t.Helper()
-		for _, price := range prices {
-			ts := int64(noon) + minute*60_000
-			doc := strings.TrimSuffix(click(ts, page, int(n), fmt.Sprint(n)), "}") + price + "}"
-			observe(t, op, 0, n, event.Time(ts), doc)
-			n++
-		}
-	}
 }

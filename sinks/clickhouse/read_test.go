@@ -1,7 +1,6 @@
 package clickhouse
 
 import (
-	"bytes"
 	"math"
 	"slices"
 	"testing"
@@ -10,64 +9,6 @@ import (
 	"weir/event"
 	"weir/window"
 )
-
-// byWindow compares the results of Totals and States with the rows of a table.
-func byWindow(t *testing.T, sink *Sink, r *window.Range, want *window.Table) {
-	t.Helper()
-	spec := want.Spec()
-	totals, starts := map[event.Time]uint64{}, map[event.Time]bool{}
-	merged := window.NewTable(&window.Spec{Measures: spec.Measures}) // by window alone
-	for row := range want.Rows {
-		starts[row.Window()] = true
-		for _, n := range row.Hits {
-			totals[row.Window()] += n
-		}
-		states := make([][]byte, len(spec.Measures))
-		for m := range spec.Measures {
-			if k := spec.Measures[m].Kind; !k.ByMember() && !k.Additive() {
-				states[m] = row.AppendState(nil, m)
-			}
-		}
-		if err := merged.Load(row.Window(), nil, nil, states); err != nil {
-			t.Fatal(err)
-		}
-	}
-	merged.Seal()
-	if err := sink.Totals(t.Context(), r, func(start event.Time, n uint64) {
-		if totals[start] != n {
-			t.Errorf("window %d: %d hits, want %d", start, n, totals[start])
-		}
-		delete(totals, start)
-	}); err != nil || len(totals) > 0 {
-		t.Errorf("totals are missing: %v, %v", totals, err)
-	}
-	for m := range spec.Measures {
-		if k := spec.Measures[m].Kind; k.ByMember() || k.Additive() { // see sinktest for the latter
-			continue
-		}
-		got := window.NewTable(merged.Spec())
-		if err := sink.States(t.Context(), r, m, func(start event.Time, state []byte) error {
-			states := make([][]byte, len(spec.Measures))
-			states[m] = state
-			return got.Load(start, nil, nil, states)
-		}); err != nil {
-			t.Fatal(err)
-		}
-		got.Seal()
-		if got.Len() != len(starts) {
-			t.Errorf("measure %d: %d windows, want %d", m, got.Len(), len(starts))
-		}
-		bytesOf := map[event.Time][]byte{}
-		for row := range merged.Rows {
-			bytesOf[row.Window()] = row.AppendState(nil, m)
-		}
-		for row := range got.Rows {
-			if !bytes.Equal(row.AppendState(nil, m), bytesOf[row.Window()]) {
-				t.Errorf("measure %d: the state of window %d differs", m, row.Window())
-			}
-		}
-	}
-}
 
 // TestReadNames: no name of a group column or a measure is taken for one that a statement that
 // reads, or one of the audit, gives.

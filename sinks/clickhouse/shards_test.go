@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -270,19 +269,6 @@ func TestShardsAway(t *testing.T) {
 			}
 		})
 	}
-}
-
-// added returns the sum of a number of each shard.
-func added(t *testing.T, c *Client, sql string) (sum uint64) {
-	t.Helper()
-	for _, n := range read(t, c, sql) {
-		of, err := strconv.ParseUint(strings.Trim(n, "()"), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum += of
-	}
-	return sum
 }
 
 // TestShardsRefused: shards that are not those with which the database was made are refused,
