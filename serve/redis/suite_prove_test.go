@@ -41,12 +41,13 @@ func TestRedisSuite(t *testing.T) {
 	}
 	unit, passed := "", map[string]int{}
 	for line := range strings.Lines(said) {
-		switch word, rest, _ := strings.Cut(strings.TrimSpace(line), " "); {
-		case word == "Testing":
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch word {
+		case "Testing":
 			unit = rest
-		case word == "[ok]:":
+		case "[ok]:":
 			passed[unit]++
-		case word == "[err]:", word == "[exception]:":
+		case "[err]:", "[exception]:":
 			t.Error(line)
 		}
 	}

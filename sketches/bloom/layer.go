@@ -14,11 +14,10 @@ import (
 type layer struct {
 	bits     []byte
 	bytes    uint64 // length of bits when whole, a multiple of 8
-	modulus  uint64 // 8·bytes, or a power of two in old dumps (n2)
+	modulus  uint64 // 8·bytes
 	err      float64
 	bpe      float64 // bits per item, from err
 	hashes   uint32
-	n2       uint8
 	capacity uint64
 	size     uint64 // items accepted
 }
