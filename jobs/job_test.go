@@ -455,6 +455,23 @@ func (g stoppingGeneration) Fetch(ctx context.Context, from map[int32]int64, del
 	})
 }
 
+// TestStopWithoutSink: if the sink stays unreachable, a stop ends within its
+// time, and the error says that records will be read again.
+func TestStopWithoutSink(t *testing.T) {
+	sink := newSink(spec())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	sink.fault = afterFirst(func() error {
+		cancel() // there is something to flush
+		return errors.New("connection refused")
+	})
+	src := &fakeSource{log: newLog(2, 5000), committed: map[int32]int64{}}
+	err := runJob(t, ctx, Config{Source: src, Sink: sink, Stop: 200 * time.Millisecond})
+	if !errors.Is(err, ErrUnflushed) {
+		t.Fatalf("got %v, want ErrUnflushed", err)
+	}
+}
+
 type fatalError struct{ error }
 
 func (fatalError) Fatal() bool { return true }

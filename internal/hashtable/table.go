@@ -12,7 +12,7 @@
 //
 // The compiler copies First, Next and At into the caller's loop; TestInlining holds that.
 //
-// Go's map would hold each key a second time, and cannot be read ahead (see Likely).
+// Go's map would hold each key a second time.
 //
 // [Probe] is the same search where the slots are the keys and the caller keeps the slots.
 //
@@ -90,19 +90,6 @@ func (t *Table[V]) Next(at int) int {
 
 // At returns the value in a slot. The caller may replace it.
 func (t *Table[V]) At(at int) *V { return &t.slots[at].value }
-
-// Likely returns the value in the slot where a search for the hash begins, if it has
-// the hash: one load from memory. Many values are found faster if their loads overlap,
-// in a loop of its own before the loop that searches.
-func (t *Table[V]) Likely(hash uint32) (v V, ok bool) {
-	slots := t.slots
-	mask := len(slots) - 1
-	if mask < 0 {
-		return v, false
-	}
-	s := slots[int(hash)&mask]
-	return s.value, s.hash == hash|inUse
-}
 
 // Insert adds a value at the negative number that a search for its hash ended with.
 func (t *Table[V]) Insert(at int, hash uint32, v V) {

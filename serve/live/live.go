@@ -173,16 +173,6 @@ func (p *plan) answer(ctx context.Context) (Answer, error) {
 	return a, err
 }
 
-// Recent returns what Lookup would return if an answer was made a moment ago;
-// otherwise known is false. It waits for nothing.
-func (w *Windows) Recent(k key.Key) (a Answer, known bool) {
-	p, err := w.plan(k)
-	if err != nil || p.measure == partial {
-		return a, false
-	}
-	return p.source.answers.recent(p.id)
-}
-
 // Stats has figures about live answers, for metrics.
 type Stats struct {
 	Partial uint64 // answers made without the sink

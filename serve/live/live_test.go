@@ -6,7 +6,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"weir/event"
@@ -222,9 +221,6 @@ func TestUnknown(t *testing.T) {
 		if _, found, err := w.lookup(t.Context(), q); found || !errors.As(err, &unknown) || err.Error() != c.want {
 			t.Errorf("%.20q %q: %t, %v; want %s", c.job, c.measure, found, err, c.want)
 		}
-		if _, found, known := w.recent(q); found || known {
-			t.Errorf("%.20q %q is at hand", c.job, c.measure)
-		}
 		if _, err := w.Kind(c.job, c.measure); !errors.As(err, &unknown) || err.Error() != c.want {
 			t.Errorf("the kind of %.20q %q: %v; want %s", c.job, c.measure, err, c.want)
 		}
@@ -234,47 +230,6 @@ func TestUnknown(t *testing.T) {
 			t.Errorf("%s is of kind %s, %v; want %s", measure, kind.Name, err, want)
 		}
 	}
-}
-
-// TestRecent: what was answered just now is at hand, for the same question and
-// no other, and for a while.
-func TestRecent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		spec := sinktest.Spec()
-		table := window.NewTable(spec)
-		if err := table.Load(0, [][]byte{[]byte("a"), []byte("b")}, map[uint64]uint64{1: 7}, nil); err != nil {
-			t.Fatal(err)
-		}
-		table.Seal()
-		w := New(Config{Now: time.Now})
-		w.Add(tableJob{table}, &sleepySink{Sink: newSink(t, spec, &window.Changes{Table: table})})
-		ask := query{Job: spec.Job, Measure: Hits, Until: spec.Window, Group: [][]byte{[]byte("a")}}
-		if v, _, known := w.recent(ask); known {
-			t.Errorf("there was no question, and %d is at hand", hits(v))
-		}
-		if v, found, err := w.lookup(t.Context(), ask); hits(v) != 7 || !found || err != nil {
-			t.Fatalf("%d, %t, %v", hits(v), found, err)
-		}
-		if v, found, known := w.recent(ask); hits(v) != 7 || !found || !known {
-			t.Errorf("%d, %t, %t at hand", hits(v), found, known)
-		}
-		for _, other := range []query{
-			{Job: spec.Job, Measure: Hits, Until: spec.Window},
-			{Job: spec.Job, Measure: Hits, Until: 2 * spec.Window, Group: ask.Group},
-			{Job: spec.Job, Measure: Hits, Until: spec.Window, Group: [][]byte{[]byte("")}},
-			{Job: spec.Job, Measure: "users", Until: spec.Window, Group: ask.Group},
-			{Job: "none", Measure: Hits},
-			{Job: spec.Job, Measure: Hits, Group: make([][]byte, 3)},
-		} {
-			if _, _, known := w.recent(other); known {
-				t.Errorf("%+v is at hand", other)
-			}
-		}
-		time.Sleep(ageDear)
-		if _, _, known := w.recent(ask); known {
-			t.Error("it is at hand for ever")
-		}
-	})
 }
 
 // A sleepySink takes a moment for the counts.

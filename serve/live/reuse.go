@@ -132,18 +132,6 @@ func (u *reuse[V]) get(ctx context.Context, key string, make func(*work) (V, err
 	}
 }
 
-// recent returns the value of a key if get would return it without waiting and
-// without making it.
-func (u *reuse[V]) recent(key string) (v V, known bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	m := u.made[key]
-	if m == nil || !m.made() || m.err != nil || m.over(time.Now()) {
-		return v, false
-	}
-	return m.value, true
-}
-
 func (m *making[V]) made() bool {
 	select {
 	case <-m.done:

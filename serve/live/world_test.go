@@ -258,16 +258,6 @@ func (w *Windows) lookup(ctx context.Context, q query) (a Answer, found bool, er
 	return a, a.Found(), err
 }
 
-// recent is Recent of a query.
-func (w *Windows) recent(q query) (a Answer, found, known bool) {
-	p, err := w.planOf(q)
-	if err != nil {
-		return a, false, false
-	}
-	a, known = p.source.answers.recent(p.id)
-	return a, a.Found(), known
-}
-
 // hits is the number of events that an answer is.
 func hits(a Answer) uint64 {
 	n, _ := a.Value.(Count)

@@ -33,9 +33,8 @@ const (
 
 // Errors, with the text Redis replies.
 var (
-	ErrNotHLL    = errors.New("WRONGTYPE Key is not a valid HyperLogLog string value.")
-	ErrCorrupt   = errors.New("INVALIDOBJ Corrupted HLL object detected")
-	ErrNotSparse = errors.New("ERR HLL encoding is not sparse")
+	ErrNotHLL  = errors.New("WRONGTYPE Key is not a valid HyperLogLog string value.")
+	ErrCorrupt = errors.New("INVALIDOBJ Corrupted HLL object detected")
 )
 
 // NewString returns an empty sparse HyperLogLog with a cached count of 0.
