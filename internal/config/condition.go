@@ -92,54 +92,48 @@ type operand struct {
 }
 
 // tests returns the tests that are given.
-func (w *Where) tests() []operand {
-	return slices.DeleteFunc([]operand{
+func (w *Where) tests() (given []operand) {
+	for _, o := range []operand{
 		{"in", w.In, ""}, {"not_in", w.NotIn, ""}, {"is", nil, w.Is}, {"is_not", nil, w.IsNot}, {"below", nil, w.Below}, {"at_most", nil, w.AtMost},
 		{"above", nil, w.Above}, {"at_least", nil, w.AtLeast}, {"prefix", w.Prefix, ""}, {"suffix", w.Suffix, ""}, {"exists", nil, w.Exists},
-	}, func(o operand) bool { return o.texts == nil && o.value == "" })
+	} {
+		if o.texts != nil || o.value != "" {
+			given = append(given, o)
+		}
+	}
+	return given
 }
 
 // where checks that each condition has one form, and that its tests make sense.
 func (v *validator) where(path string, j *Job, list []Where) {
 	each(path, list, func(at string, w *Where) {
-		tests := w.tests()
-		var forms []string
-		for form, given := range map[string]bool{"field": len(w.Field) > 0 || len(tests) > 0 || w.Apply != nil, "any": w.Any != nil, "all": w.All != nil, "not": w.Not != nil} {
+		tests, forms := w.tests(), 0
+		for _, given := range []bool{w.Field != nil, w.Any != nil, w.All != nil, w.Not != nil} {
 			if given {
-				forms = append(forms, form)
+				forms++
 			}
 		}
-		slices.Sort(forms)
-		switch {
-		case len(forms) > 1:
-			v.complain(at, "has %s; make each a condition of its own", strings.Join(forms, " and "))
-		case w.Any == nil && w.All == nil && w.Not == nil && len(w.Field) == 0:
-			v.complain(at, "needs field (the path that it tests)")
-		case len(w.Field) > 0 && len(tests) == 0:
-			v.complain(at, "needs a test such as in: [view, click], is: view, at_least: 10, prefix: /p/ or exists: true")
-		}
-		for _, o := range tests {
-			if slices.Contains([]string{"below", "at_most", "above", "at_least"}, o.key) && (o.value == "true" || o.value == "false") {
-				v.complain(at+"."+o.key, "%s has no order; write is: %s", o.value, o.value)
-			}
-		}
-		v.constants(at, j, w)
+		v.must(forms == 1, at, "needs one of field (the path that it tests), any, all and not; make each further one a condition of its own")
+		v.must(forms == 0 || w.Field != nil || tests == nil && w.Apply == nil, at, "has a test or apply without field; make it a condition of its own, with the path that it tests in field")
+		v.must(w.Field == nil || tests != nil, at, "needs a test such as in: [view, click], is: view, at_least: 10, prefix: /p/ or exists: true")
+		v.constants(at, j, w, tests)
 	})
 }
 
 // constants warns of constants of another kind than the field ever has, so that a test never holds, or
 // always, and every number of the job may be wrong. These are no mistakes that stop a job, because one
 // that has them already could lose them only with a new version.
-func (v *validator) constants(at string, j *Job, w *Where) {
+func (v *validator) constants(at string, j *Job, w *Where, tests []operand) {
 	kinds := j.kinds(w.Field, w.Apply)
-	for _, o := range w.tests() {
+	for _, o := range tests {
 		of := event.Numbers
 		if strings.HasPrefix(o.value, `"`) {
 			of = event.Strings
 		} else if o.value == "true" || o.value == "false" {
 			of = event.Bools
 		}
-		if o.texts != nil || o.key == "exists" || kinds == 0 || kinds&of != 0 {
+		ordered := slices.Contains([]string{"below", "at_most", "above", "at_least"}, o.key)
+		if v.must(!ordered || of != event.Bools, at+"."+o.key, "%s has no order; write is: %[1]s", o.value); o.texts != nil || o.key == "exists" || kinds == 0 || kinds&of != 0 {
 			continue
 		}
 		holds := "never"

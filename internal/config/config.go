@@ -68,18 +68,18 @@ type KafkaTLS struct {
 // SASL is the user, and how weir authenticates as it.
 type SASL struct {
 	Mechanism    string `yaml:"mechanism" enum:"plain,scram-sha-256,scram-sha-512,oauthbearer,aws-msk-iam" doc:"How to authenticate; without it weir does not. Use plain, oauthbearer and aws-msk-iam only with TLS."`
-	User         string `yaml:"user" doc:"User name, for plain and scram."`
-	PasswordFile string `yaml:"password_file" doc:"File whose content is the password; a trailing line break is ignored."`
+	User         string `yaml:"user" required:"true" when:"mechanism=plain,scram-sha-256,scram-sha-512" doc:"User name."`
+	PasswordFile string `yaml:"password_file" required:"true" when:"mechanism=plain,scram-sha-256,scram-sha-512" doc:"File whose content is the password; a trailing line break is ignored."`
 	Password     Secret `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
 
-	TokenFile        string `yaml:"token_file" doc:"oauthbearer: file whose content is the token. It is read again for each connection, so that another program can keep it fresh."`
-	TokenURL         string `yaml:"token_url" format:"http" doc:"oauthbearer: where the authorization server gives tokens for client credentials; instead of token_file."`
-	ClientID         string `yaml:"client_id" doc:"oauthbearer: the client's name at token_url."`
-	ClientSecretFile string `yaml:"client_secret_file" doc:"oauthbearer: file whose content is the client's secret; a trailing line break is ignored."`
+	TokenFile        string `yaml:"token_file" when:"mechanism=oauthbearer" doc:"File whose content is the token. It is read again for each connection, so that another program can keep it fresh."`
+	TokenURL         string `yaml:"token_url" when:"mechanism=oauthbearer" format:"http" doc:"Where the authorization server gives tokens for client credentials; instead of token_file."`
+	ClientID         string `yaml:"client_id" when:"mechanism=oauthbearer" doc:"The client's name at token_url."`
+	ClientSecretFile string `yaml:"client_secret_file" when:"mechanism=oauthbearer" doc:"File whose content is the client's secret; a trailing line break is ignored."`
 	ClientSecret     Secret `yaml:"client_secret" secret:"client_secret_file" doc:"The secret itself. Wins over the file."`
-	Scope            string `yaml:"scope" doc:"oauthbearer: the scopes to ask token_url for, with spaces between them."`
-	Extensions       string `yaml:"extensions" doc:"oauthbearer: more for the broker, as name=value with commas between them, such as logicalCluster=lkc-1,identityPoolId=pool-1."`
-	Region           string `yaml:"region" doc:"aws-msk-iam: the region of the cluster, such as eu-central-1. The credentials are those that the AWS SDK finds: environment, profile, web identity, container or instance."`
+	Scope            string `yaml:"scope" when:"mechanism=oauthbearer" doc:"The scopes to ask token_url for, with spaces between them."`
+	Extensions       string `yaml:"extensions" when:"mechanism=oauthbearer" doc:"More for the broker, as name=value with commas between them, such as logicalCluster=lkc-1,identityPoolId=pool-1."`
+	Region           string `yaml:"region" required:"true" when:"mechanism=aws-msk-iam" doc:"The region of the cluster, such as eu-central-1. The credentials are those that the AWS SDK finds: environment, profile, web identity, container or instance."`
 }
 
 // ClickHouse describes the connection to the sink.

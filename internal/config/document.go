@@ -24,6 +24,7 @@ const maxDocument = 1 << 20
 type reader struct {
 	file     string
 	order    int
+	firstJob int // the index of the document's first job
 	places   map[string]Origin
 	sources  map[*yaml.Node]string // of the nodes that presets of jobs have added: the preset
 	problems problems
@@ -47,7 +48,7 @@ func (r *reader) complain(n *yaml.Node, path, format string, args ...any) {
 
 // document reads one file, whose jobs begin at an index.
 func (r *reader) document(file string, order int, data []byte, firstJob int) map[string]any {
-	r.file, r.order = file, order
+	r.file, r.order, r.firstJob = file, order, firstJob
 	start := &yaml.Node{Line: 1, Column: 1}
 	r.places[""] = r.at(start)
 	if len(data) > maxDocument {
@@ -70,7 +71,7 @@ func (r *reader) document(file string, order int, data []byte, firstJob int) map
 		r.syntax(err)
 		return nil
 	}
-	return r.section(table(), root.Content[0], "", firstJob)
+	return r.section(table(), root.Content[0], "")
 }
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
@@ -90,12 +91,9 @@ func (r *reader) syntax(err error) {
 	r.complain(&yaml.Node{Line: line, Column: 1}, "", "not YAML: %s; %s", message, remedy)
 }
 
-// inList says that a section is an entry of a list: missing keys get their default here, and
-// viper fills in the others.
-const inList = -1
-
-// section reads a mapping.
-func (r *reader) section(k *key, n *yaml.Node, path string, firstJob int) map[string]any {
+// section reads a mapping. Keys that an entry of a list lacks get their default here; viper fills
+// in the others.
+func (r *reader) section(k *key, n *yaml.Node, path string) map[string]any {
 	n = follow(n)
 	if isNull(n) {
 		n = &yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Column: n.Column}
@@ -123,11 +121,11 @@ func (r *reader) section(k *key, n *yaml.Node, path string, firstJob int) map[st
 			continue
 		}
 		r.places[below] = r.at(value)
-		if got, ok := r.value(child, value, below, firstJob); ok {
+		if got, ok := r.value(child, value, below); ok {
 			values[child.name] = got
 		}
 	}
-	if firstJob == inList {
+	if strings.Contains(path, "[") {
 		r.complete(k, n, path, values, given)
 	}
 	return values
@@ -152,7 +150,7 @@ func (r *reader) complete(k *key, n *yaml.Node, path string, values map[string]a
 		case c.required:
 			r.complain(n, path, "%sneeds %s (%s)", of, c.name, firstSentence(c.doc))
 		case c.kind == section && !c.optional:
-			values[c.name] = r.section(c, &yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Column: n.Column}, join(path, c.name), inList)
+			values[c.name] = r.section(c, &yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Column: n.Column}, join(path, c.name))
 		case c.def != "":
 			values[c.name] = c.defaultValue()
 		}
@@ -160,7 +158,7 @@ func (r *reader) complete(k *key, n *yaml.Node, path string, values map[string]a
 }
 
 // value reads the value of a key.
-func (r *reader) value(k *key, n *yaml.Node, path string, firstJob int) (any, bool) {
+func (r *reader) value(k *key, n *yaml.Node, path string) (any, bool) {
 	n = follow(n)
 	switch k.kind {
 	case section:
@@ -168,10 +166,10 @@ func (r *reader) value(k *key, n *yaml.Node, path string, firstJob int) (any, bo
 			r.complain(n, path, "empty; give it keys or leave it out")
 			return nil, false
 		}
-		got := r.section(k, n, path, firstJob)
+		got := r.section(k, n, path)
 		return got, got != nil
 	case sections:
-		return r.sections(k, n, path, max(firstJob, 0))
+		return r.sections(k, n, path)
 	case texts:
 		return r.texts(k, n, path)
 	}
@@ -182,8 +180,8 @@ func (r *reader) value(k *key, n *yaml.Node, path string, firstJob int) (any, bo
 	return r.scalar(k, n, path)
 }
 
-// sections reads a list of sections, whose first has an index.
-func (r *reader) sections(k *key, n *yaml.Node, path string, first int) (any, bool) {
+// sections reads a list of sections.
+func (r *reader) sections(k *key, n *yaml.Node, path string) (any, bool) {
 	switch {
 	case isNull(n):
 		return nil, false
@@ -194,8 +192,9 @@ func (r *reader) sections(k *key, n *yaml.Node, path string, first int) (any, bo
 		r.complain(n, path, "an empty list; give it conditions or leave the key out")
 		return nil, false
 	}
-	if k.path != "jobs" {
-		first = 0
+	first := 0
+	if k.path == "jobs" {
+		first = r.firstJob
 	}
 	var list []any
 	for i, item := range r.atMost(k, n, path) {
@@ -233,7 +232,7 @@ func (r *reader) entry(k *key, n *yaml.Node, path string) map[string]any {
 	case k.child("preset") != nil:
 		n = r.expand(n)
 	}
-	return r.section(k, n, path, inList)
+	return r.section(k, n, path)
 }
 
 // texts reads a list of texts; one text alone is a list of one.

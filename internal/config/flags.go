@@ -19,12 +19,14 @@ import (
 // reads what to do instead of "unknown flag".
 func AddFlags(fs *pflag.FlagSet) {
 	for _, k := range table().leaves() {
-		fs.Var(&flagText{shown: k.def, secret: k.secret != ""}, k.path, k.usage())
-		if k.secret != "" {
-			_ = fs.MarkHidden(k.path)
+		fs.StringArray(k.path, nil, k.usage()) // a text: the types of pflag would refuse a bad value with another message and exit code
+		flag := fs.Lookup(k.path)
+		flag.Hidden = k.secret != ""
+		if k.def != "" {
+			flag.DefValue = k.def // for the help
 		}
 		if k.kind == boolean {
-			fs.Lookup(k.path).NoOptDefVal = "true"
+			flag.NoOptDefVal = "true"
 		}
 	}
 }
@@ -42,46 +44,11 @@ func (k *key) usage() string {
 	return fmt.Sprintf("%s%s (`%s`, %s)", firstSentence(k.doc), words, word, k.env())
 }
 
-// A flagText holds a text that Load will check. One type serves all kinds, because
-// pflag's own types would refuse a bad value with another message and another exit
-// code. It keeps no secret.
-type flagText struct {
-	text   string
-	given  bool
-	secret bool
-	shown  string // the default, for the help
-}
-
-func (f *flagText) Set(text string) error {
-	switch {
-	case f.secret:
-	case f.given: // --kafka.brokers a --kafka.brokers b
-		f.text += "," + text
-	default:
-		f.text, f.given = text, true
-	}
-	return nil
-}
-
-func (f *flagText) String() string {
-	if f.given {
-		return f.text
-	}
-	return f.shown
-}
-
-func (f *flagText) Type() string { return "string" }
-
 // outside checks the values that the environment and the flags give, and returns them by path; a flag
 // wins. An empty variable counts as not set, because container tools set missing variables to an empty text.
 func outside(o Options, origins *Origins, ps *problems) (values map[string]any, secrets map[string]Secret) {
 	values, secrets = map[string]any{}, map[string]Secret{}
-	variables := map[string]string{}
-	for _, pair := range o.Env {
-		if name, value, ok := strings.Cut(pair, "="); ok && value != "" && strings.HasPrefix(name, "WEIR_") {
-			variables[name] = value
-		}
-	}
+	variables := variables(o.Env)
 	take := func(k *key, at Origin, text string) {
 		value, err := k.checkAll(text)
 		if err != nil {
@@ -100,22 +67,34 @@ func outside(o Options, origins *Origins, ps *problems) (values map[string]any, 
 			}
 			delete(variables, k.env())
 		}
-		if o.Flags == nil || o.Flags.Lookup(k.path) == nil || !o.Flags.Changed(k.path) {
+		if o.Flags == nil || !o.Flags.Changed(k.path) {
 			continue
 		}
 		at := Origin{Source: FromFlag, Name: "--" + k.path, order: i}
 		if k.secret != "" {
 			ps.add(at, k.path, "every process of this machine can read a command line; %s", k.secretRemedy())
 		} else {
-			take(k, at, o.Flags.Lookup(k.path).Value.String())
+			texts, _ := o.Flags.GetStringArray(k.path) // --kafka.brokers a --kafka.brokers b
+			take(k, at, strings.Join(texts, ","))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		if meant := misspelt(name); meant != "" {
+		if meant := misspelt(name); meant != "" && strings.HasPrefix(name, "WEIR_") {
 			(*problems)(&origins.Warnings).add(Origin{Source: FromEnv, Name: name}, "", "no key of this name; did you mean %s?", meant)
 		}
 	}
 	return values, secrets
+}
+
+// variables returns the variables of an environment that are not empty.
+func variables(env []string) map[string]string {
+	all := map[string]string{}
+	for _, pair := range env {
+		if name, value, ok := strings.Cut(pair, "="); ok && value != "" {
+			all[name] = value
+		}
+	}
+	return all
 }
 
 // misspelt returns the variable that differs from name by two letters at most.

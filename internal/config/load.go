@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-viper/mapstructure/v2"
@@ -47,17 +48,16 @@ func Load(o Options) (*Config, *Origins, error) {
 		return nil, origins, err
 	}
 	given, secrets := outside(o, origins, &r.problems)
-
+	if err := r.problems.err(); err != nil { // rules between values are checked when each value is right
+		return nil, origins, err
+	}
 	cfg, err := merge(fromFiles, given)
 	if err != nil {
-		if len(r.problems) > 0 {
-			return nil, origins, r.problems.err()
-		}
 		return nil, origins, fmt.Errorf("config: %w", err) // the walk accepted a value that does not decode
 	}
 	cfg.complete(origins)
-	v := &validator{cfg: cfg, origins: origins, problems: r.problems, noJobs: o.NoJobs}
-	v.validate()
+	v := &validator{cfg: cfg, origins: origins}
+	v.validate(o.NoJobs)
 	v.secrets(secrets, !o.NoSecrets)
 	if err := v.problems.err(); err != nil {
 		return nil, origins, err
@@ -65,35 +65,29 @@ func Load(o Options) (*Config, *Origins, error) {
 	return cfg, origins, nil
 }
 
-// documents reads the file and the presets, and concatenates their lists of
-// jobs.
+// documents reads the presets and the file, and concatenates their lists of jobs.
 func (o Options) documents(r *reader) (map[string]any, error) {
-	values := map[string]any{}
-	var jobs []any
-	order := 0
-	add := func(name string, data []byte) {
-		got := r.document(name, order, data, len(jobs))
-		order++
-		list, _ := got["jobs"].([]any)
-		jobs = append(jobs, list...)
-		maps.Copy(values, got) // only one document has other keys
-	}
-	for _, name := range o.Presets {
-		data, err := Preset(name)
+	values, jobs := map[string]any{}, []any{}
+	for order, name := range append(slices.Clone(o.Presets), o.File) {
+		data, err := o.Data, error(nil)
+		switch {
+		case order < len(o.Presets):
+			data, err = Preset(name)
+			name = "preset " + name
+		case name == "":
+			continue
+		case data == nil:
+			if data, err = bounded.ReadFile(name, maxDocument); err != nil {
+				err = fmt.Errorf("configuration %s: %w", name, err)
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
-		add("preset "+name, data)
-	}
-	if o.File != "" {
-		data := o.Data
-		if data == nil {
-			var err error
-			if data, err = bounded.ReadFile(o.File, maxDocument); err != nil {
-				return nil, fmt.Errorf("configuration %s: %w", o.File, err)
-			}
-		}
-		add(o.File, data)
+		got := r.document(name, order, data, len(jobs))
+		list, _ := got["jobs"].([]any)
+		jobs = append(jobs, list...)
+		maps.Copy(values, got) // only the file has other keys
 	}
 	values["jobs"] = jobs
 	return values, nil
@@ -172,20 +166,15 @@ func (v *validator) secrets(fromEnv map[string]Secret, read bool) {
 			*into = NewSecret(string(data))
 		}
 	}
-	var each func(k *key, of reflect.Value)
-	each = func(k *key, of reflect.Value) {
-		for _, c := range k.keys {
-			switch field := of.FieldByIndex(c.index); {
-			case c.kind == section:
-				each(c, field)
-			case c.secret != "":
-				into, file := field.Addr().Interface().(*Secret), k.child(c.secret)
-				*into = fromEnv[c.path]
-				take(into, file.path, of.FieldByIndex(file.index).String())
-			}
+	for _, k := range table().leaves() {
+		if k.secret == "" {
+			continue
 		}
+		file := strings.TrimSuffix(k.path, k.name) + k.secret
+		into := v.cfg.field(k.path).Addr().Interface().(*Secret)
+		*into = fromEnv[k.path]
+		take(into, file, v.cfg.field(file).String())
 	}
-	each(table(), reflect.ValueOf(v.cfg).Elem())
 	for i := range v.cfg.Jobs {
 		j := &v.cfg.Jobs[i]
 		path := j.Place + ".hash_key_file"
@@ -193,6 +182,16 @@ func (v *validator) secrets(fromEnv map[string]Secret, read bool) {
 		key := j.HashKey.Reveal()
 		v.must(key == "" || len(key) >= 16, path, "%s has %d bytes; a hash key needs at least 16", j.HashKeyFile, len(key))
 	}
+}
+
+// field returns the field of a leaf.
+func (c *Config) field(path string) reflect.Value {
+	v, k := reflect.ValueOf(c).Elem(), table()
+	for name := range strings.SplitSeq(path, ".") {
+		k = k.child(name)
+		v = v.FieldByIndex(k.index)
+	}
+	return v
 }
 
 //go:embed presets/*.yaml
@@ -217,22 +216,18 @@ func Find(given string, env []string) (file string, searched []string) {
 	if given != "" {
 		return given, nil
 	}
-	variables := map[string]string{}
-	for _, pair := range env {
-		if name, value, ok := strings.Cut(pair, "="); ok {
-			variables[name] = value
-		}
-	}
+	variables := variables(env)
 	if named := variables["WEIR_CONFIG"]; named != "" {
 		return named, nil
 	}
-	searched = []string{"weir.yaml"}
-	if home := variables["XDG_CONFIG_HOME"]; home != "" {
-		searched = append(searched, filepath.Join(home, "weir", "weir.yaml"))
-	} else if home := variables["HOME"]; home != "" {
-		searched = append(searched, filepath.Join(home, ".config", "weir", "weir.yaml"))
+	home := variables["XDG_CONFIG_HOME"]
+	if home == "" && variables["HOME"] != "" {
+		home = filepath.Join(variables["HOME"], ".config")
 	}
-	searched = append(searched, filepath.FromSlash("/etc/weir/weir.yaml"))
+	searched = []string{"weir.yaml", filepath.Join(home, "weir", "weir.yaml"), filepath.FromSlash("/etc/weir/weir.yaml")}
+	if home == "" {
+		searched = slices.Delete(searched, 1, 2)
+	}
 	for _, place := range searched {
 		if _, err := os.Stat(place); err == nil {
 			return place, nil

@@ -16,9 +16,6 @@ const (
 	FromFlag
 )
 
-// String returns the word used by weir config print.
-func (s Source) String() string { return [...]string{"default", "file", "env", "flag"}[s] }
-
 // An Origin is the place where a value was written.
 type Origin struct {
 	Source       Source
@@ -42,7 +39,7 @@ func (o Origin) Where() string {
 // String is Where, or "default".
 func (o Origin) String() string {
 	if o.Source == FromDefault {
-		return o.Source.String()
+		return "default"
 	}
 	return o.Where()
 }

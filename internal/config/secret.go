@@ -3,7 +3,6 @@ package config
 import (
 	"crypto/sha256"
 	"fmt"
-	"log/slog"
 )
 
 // A Secret is a text that no format verb, logger or encoder prints. The zero
@@ -55,8 +54,5 @@ func (s Secret) String() string {
 // %s.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.String())) }
 
-// LogValue implements slog.LogValuer.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
-// MarshalText serves encoding/json and YAML encoders.
+// MarshalText serves log/slog, encoding/json and YAML encoders.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -42,16 +42,6 @@ func other(t *testing.T, k *key) string {
 	return ""
 }
 
-// reach returns the field of a leaf.
-func reach(c *Config, path string) reflect.Value {
-	v, k := reflect.ValueOf(c).Elem(), table()
-	for name := range strings.SplitSeq(path, ".") {
-		k = k.child(name)
-		v = v.FieldByIndex(k.index)
-	}
-	return v
-}
-
 // loadOne is Load without the rules between values, for tests that change one
 // value at a time.
 func loadOne(t *testing.T, env []string, args []string) (*Config, *Origins) {
@@ -90,7 +80,7 @@ func TestEveryLeafIsBound(t *testing.T) {
 
 		value := other(t, k)
 		cfg, origins := loadOne(t, []string{k.env() + "=" + value}, nil)
-		if reflect.DeepEqual(reach(cfg, k.path).Interface(), reach(defaults, k.path).Interface()) {
+		if reflect.DeepEqual(cfg.field(k.path).Interface(), defaults.field(k.path).Interface()) {
 			t.Errorf("%s=%s changes nothing", k.env(), value)
 		}
 		if got := origins.Of(k.path).String(); got != k.env() {
@@ -100,7 +90,7 @@ func TestEveryLeafIsBound(t *testing.T) {
 			continue
 		}
 		byFlag, origins := loadOne(t, nil, []string{"--" + k.path + "=" + value})
-		if got, want := reach(byFlag, k.path).Interface(), reach(cfg, k.path).Interface(); !reflect.DeepEqual(got, want) {
+		if got, want := byFlag.field(k.path).Interface(), cfg.field(k.path).Interface(); !reflect.DeepEqual(got, want) {
 			t.Errorf("--%s=%s: got %v, by variable %v", k.path, value, got, want)
 		}
 		if got := origins.Of(k.path).String(); got != "--"+k.path {
@@ -153,7 +143,7 @@ func TestFlagHelp(t *testing.T) {
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	AddFlags(fs)
 	help := fs.FlagUsages()
-	for _, want := range []string{"--kafka.brokers list", "WEIR_FLUSH_INTERVAL", `(default "1s")`, "fail or skip"} {
+	for _, want := range []string{"--kafka.brokers list", "WEIR_FLUSH_INTERVAL", `(default 1s)`, "fail or skip"} {
 		if !strings.Contains(help, want) {
 			t.Errorf("%q is not in the help:\n%s", want, help)
 		}

@@ -19,7 +19,7 @@ func (v *validator) local() {
 	for i := range v.cfg.Registry.Schemas {
 		s := &v.cfg.Registry.Schemas[i]
 		path := fmt.Sprintf("registry.schemas[%d]", i)
-		if v.broken(path) || !v.schemaID(path+".id", s.ID) {
+		if !v.schemaID(path+".id", s.ID) {
 			continue
 		}
 		s.ID = lostSchemas([]string{s.ID})[0]
@@ -64,7 +64,6 @@ func (v *validator) format(path string, j *Job) {
 	for i, id := range j.Lost {
 		v.schemaID(fmt.Sprintf("%s.lost_schemas[%d]", path, i), id)
 	}
-	registry := v.broken("registry")
 	for _, rule := range []struct {
 		holds     bool
 		key, text string
@@ -73,10 +72,10 @@ func (v *validator) format(path string, j *Job) {
 		{j.KeyFormat == "" || j.KeyFormat == j.Format, "key_format", "keys are decoded as values are; write " + j.Format + ", or leave it out"},
 		{j.KeyFormat == "" || named && j.Framing != "glue", "key_format", "keys are decoded with the schema that they name in a registry, as values are; leave it out"},
 		{j.Framing == "" || j.SchemaFile == "", "framing", "records with the schema in schema_file name none; leave it out"},
-		{j.Framing != "glue" || !named || v.cfg.Registry.Schemas != nil || registry, "framing", "weir does not ask AWS Glue for schemas; list the files of its schema versions in registry.schemas"},
+		{j.Framing != "glue" || !named || v.cfg.Registry.Schemas != nil, "framing", "weir does not ask AWS Glue for schemas; list the files of its schema versions in registry.schemas"},
 		{j.SchemaFile == "" || format.HasSchema(), "schema_file", "records of the format " + j.Format + " need no schema; leave it out, or say format: avro"},
 		{j.Message == "" || j.SchemaFile != "" && format == event.Protobuf, "message", "belongs to a schema_file of protobuf; with a registry each record says which message it is"},
-		{!named || v.cfg.Registry.URL != "" || v.cfg.Registry.Schemas != nil || registry, "format", "records of the format " + j.Format + " need a schema; name the registry that has it in registry.url, or the file of it in schema_file"},
+		{!named || v.cfg.Registry.URL != "" || v.cfg.Registry.Schemas != nil, "format", "records of the format " + j.Format + " need a schema; name the registry that has it in registry.url, or the file of it in schema_file"},
 	} {
 		if !v.must(rule.holds, path+"."+rule.key, "%s", rule.text) {
 			return

@@ -28,40 +28,28 @@ func (v *validator) job(path string, j *Job) {
 	if d := j.Dedupe; d != nil {
 		bytes := Size(j.Chunk) * 32
 		switch {
-		case d.Exact && d.Error != 0:
-			v.complain(path+".dedupe.error", "exact takes no good event for a repeat; leave error out, or exact")
 		case d.Exact:
+			v.must(d.Error == 0, path+".dedupe.error", "exact takes no good event for a repeat; leave error out, or exact")
 			v.must(bytes <= v.cfg.Memory/4, path+".dedupe.exact", "the ids of %d events are %dMiB per chunk, more than a quarter of memory (%s); take a smaller chunk, or error instead of exact", j.Chunk, bytes>>20, v.cfg.Memory)
 		case v.must(j.Each == "", path+".dedupe", "a filter is sized for one event per record; say exact: true, which keeps the ids of as many events as each record has"):
 			v.filter(path+".dedupe", j.Chunk, d.Error, "chunk")
 		}
 	}
-	v.milliseconds(path+".lateness", j.Lateness)
-	v.milliseconds(path+".skew", j.Skew)
-	if j.Throttle != nil {
-		v.throttle(path+".throttle", j.Throttle)
+	spans := map[string]Duration{".lateness": j.Lateness, ".skew": j.Skew}
+	if t := j.Throttle; t != nil {
+		spans[".throttle.per"] = t.Per
+		if t.Form == "funnel" {
+			_, err := limits.NewFunnel(int64(t.Burst), int64(t.Limit), int64(t.Per))
+			v.must(err == nil, path+".throttle.limit", "no limiter can keep %d in %s with a burst of %d: more than one in a nanosecond, or a burst that takes more than 36 years to run off; take fewer", t.Limit, t.Per, t.Burst)
+		}
+	}
+	for key, span := range spans {
+		v.must(span%Duration(time.Millisecond) == 0, path+key, "%s is no whole number of milliseconds, which is how finely times are read", span)
 	}
 	below := 1 << (bits.Len(uint(j.Chunk)) - 1)
 	v.must(j.Chunk == below, path+".chunk", "%d is no power of two; try %d or %d", j.Chunk, below, 2*below)
 	v.must(!strings.HasPrefix(j.Name, "weir_"), path+".name", "names that begin with weir_ are kept for weir's own tables; choose another name")
 	v.must(!versionTail.MatchString(j.Name), path+".name", "names that end like %s are kept for versions of a job; leave the end out and say version", j.Name)
-}
-
-// milliseconds checks that a span of event time is whole milliseconds, as times of events are.
-func (v *validator) milliseconds(path string, d Duration) {
-	v.must(d%Duration(time.Millisecond) == 0, path, "%s is no whole number of milliseconds, which is how finely times are read", d)
-}
-
-// throttle checks that a limiter can keep the limit.
-func (v *validator) throttle(path string, t *Throttle) {
-	v.milliseconds(path+".per", t.Per)
-	if t.Form == "funnel" {
-		_, err := limits.NewFunnel(0, int64(t.Limit), int64(t.Per))
-		if v.must(err == nil, path+".limit", "%d in %s is more than one in a nanosecond; take fewer, or a longer per", t.Limit, t.Per) {
-			_, err = limits.NewFunnel(int64(t.Burst), int64(t.Limit), int64(t.Per))
-			v.must(err == nil, path+".burst", "a burst of %d takes more than 36 years to run off at %d in %s; take a smaller one", t.Burst, t.Limit, t.Per)
-		}
-	}
 }
 
 var versionTail = regexp.MustCompile(`_v[0-9]+$`)
@@ -99,25 +87,19 @@ const second = Duration(time.Second)
 // wholeDays rounds up to whole days, which is how people write it.
 func wholeDays(d Duration) Duration { return (d + day - 1) / day * day }
 
-// tryDivisors suggests the next shorter and longer usual window that divides
-// every rollup.
+// tryDivisors suggests the next shorter and longer usual window that divides every rollup.
 func tryDivisors(j *Job) string {
-	const s, m, h = Duration(time.Second), Duration(time.Minute), Duration(time.Hour)
-	usual := []Duration{
-		s, 2 * s, 5 * s, 10 * s, 15 * s, 20 * s, 30 * s, m, 2 * m, 3 * m, 5 * m, 10 * m, 15 * m, 20 * m, 30 * m,
-		h, 2 * h, 3 * h, 4 * h, 6 * h, 8 * h, 12 * h, day,
-	}
-	var below, above string
-	for _, d := range usual {
-		fits := !slices.ContainsFunc(j.Rollups, func(r Rollup) bool { return r.Window%d != 0 })
-		switch {
+	var tries [2]string // the shorter, the longer
+	for usual := range strings.FieldsSeq("1s 2s 5s 10s 15s 20s 30s 1m 2m 3m 5m 10m 15m 20m 30m 1h 2h 3h 4h 6h 8h 12h 1d") {
+		d, _ := ParseDuration(usual)
+		switch fits := !slices.ContainsFunc(j.Rollups, func(r Rollup) bool { return r.Window%d != 0 }); {
 		case fits && d < j.Window:
-			below = d.String()
-		case fits && d > j.Window && above == "":
-			above = d.String()
+			tries[0] = usual
+		case fits && d > j.Window && tries[1] == "":
+			tries[1] = usual
 		}
 	}
-	if tries := either([]string{below, above}); tries != "" {
+	if tries := either(tries[:]); tries != "" {
 		return "; try " + tries
 	}
 	return ""
@@ -171,8 +153,7 @@ func (v *validator) columns(path string, j *Job) {
 	for i, c := range j.By {
 		place := fmt.Sprintf("by[%d]", i)
 		at := path + "." + place
-		if v.must(c.Field == nil || c.Geohash == nil, at, "has field and geohash; keep one") &&
-			v.must(c.Field != nil || c.Geohash != nil, at, "needs field or geohash") &&
+		if v.must((c.Field == nil) != (c.Geohash == nil), at, "needs field or geohash, one of the two") &&
 			v.must(c.Geohash == nil || c.Apply == nil, at+".apply", "a geohash has no functions; leave apply out") &&
 			v.must(c.Name != "" && checkName(c.Name) == nil, at, "needs name (what to call the column; only a plain path of lower-case letters makes one by itself)") {
 			claim(at+".name", place, c.Name, unreadable)
@@ -349,9 +330,6 @@ func (v *validator) tables() {
 	for i := range v.cfg.Jobs {
 		j := &v.cfg.Jobs[i]
 		path := fmt.Sprintf("jobs[%d]", i)
-		if v.broken(path) {
-			continue
-		}
 		for _, table := range j.Tables() {
 			first, taken := owner[table]
 			if !taken {
@@ -383,34 +361,28 @@ func (j *Job) Tables() (all []string) {
 	}
 	table := func(name string) { all = append(all, base+"_"+name, base+"_"+name+allShards) }
 	view := func(name string) { all = append(all, j.Name+"_"+name) }
-	totals := func(name string) {
-		view(name)
-		if len(j.By) > 0 {
-			view(name + "_total")
-		}
-	}
 	table("state")
 	for _, r := range j.Rollups {
 		table(r.Window.String() + "_rollup")
 		view(r.Window.String())
 	}
-	ids := false
+	totals := []string{"over", "calendar", "cumulative"}
 	for _, m := range j.Measures {
 		k := m.kind()
 		if k.ByMember() {
 			table(m.Name + "_state")
 			view(m.Name)
 		}
-		ids = ids || k.people
-	}
-	for _, name := range []string{"over", "calendar", "cumulative"} {
-		totals(name)
-	}
-	if ids {
-		for _, name := range []string{"retention", "retention_over", "sessions"} {
-			totals(name)
+		if k.people && len(totals) == 3 {
+			totals = append(totals, "retention", "retention_over", "sessions")
+			view("funnel")
 		}
-		view("funnel")
+	}
+	for _, name := range totals {
+		view(name)
+		if len(j.By) > 0 {
+			view(name + "_total")
+		}
 	}
 	return all
 }
