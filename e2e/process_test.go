@@ -188,16 +188,6 @@ func (p *process) status() map[string]jobs.Status {
 	return statusAt(p.t, p.address())
 }
 
-// counted is how far the process has counted, durable or not, all partitions
-// together.
-func (p *process) counted(job string) (next int64) {
-	p.t.Helper()
-	for _, at := range p.status()[job].Partitions {
-		next += at.Next
-	}
-	return next
-}
-
 func statusAt(t *testing.T, address string) map[string]jobs.Status {
 	t.Helper()
 	code, body, err := get(address + "/api/v1/status")

@@ -180,13 +180,6 @@ func refuse(w http.ResponseWriter, r *http.Request, code int, text string) {
 	fmt.Fprintf(w, "Code: %d. DB::Exception: %s\n", code, text)
 }
 
-// freeze does not answer.
-func (p *proxy) freeze(_ http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body)
-	<-r.Context().Done()
-	panic(http.ErrAbortHandler)
-}
-
 // hold lets inserts into tables of that name wait until it is over.
 func (p *proxy) hold(table string, over <-chan struct{}) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

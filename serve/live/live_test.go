@@ -234,8 +234,3 @@ func TestUnknown(t *testing.T) {
 
 // A sleepySink takes a moment for the counts.
 type sleepySink struct{ Sink }
-
-func (s *sleepySink) Rows(ctx context.Context, r *window.Range, m int, into *window.Table) error {
-	time.Sleep(10 * time.Millisecond)
-	return s.Sink.Rows(ctx, r, m, into)
-}

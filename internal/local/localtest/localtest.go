@@ -117,10 +117,6 @@ func Engine(t testing.TB) (url, database string) {
 	return url, database
 }
 
-// Shared returns the engine that Engine started, nil before: for tests that
-// kill it.
-func Shared() *local.Engine { return shared.engine }
-
 // Query runs one statement over HTTP and returns its output as tab-separated
 // text without the last line end. An empty database is the default one.
 func Query(url, database, sql string) (string, error) {
