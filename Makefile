@@ -171,7 +171,7 @@ bench-live: tools build ## what a hundred live questions a second cost the pipel
 	bin/bench-live -events $(EVENTS)
 
 bench-viewers: EVENTS ?= 24000000
-bench-viewers: tools build ## what a hundred viewers of the page, and a thousand that read nothing, cost the pipeline; fails under the floor
+bench-viewers: tools build ## what a hundred viewers of the page cost the pipeline; fails under the floor
 	go -C bench build -o ../bin/bench-live ./live
 	bin/bench-live -viewers -events $(EVENTS) -out bench/results/viewers.txt
 

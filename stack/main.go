@@ -38,8 +38,6 @@ var (
 	optional = flag.Bool("optional", false, "if no container engine answers and none can be started, print NOT RUN and exit 0")
 )
 
-var keep = flag.Bool("keep", false, "when something fails, wait for ctrl-C before the stack is removed")
-
 func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -89,11 +87,6 @@ func run(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil && ctx.Err() == nil {
 			s.explain(last, os.Stderr)
-			if *keep {
-				say("%v", err)
-				say("the stack is kept until ctrl-C")
-				<-ctx.Done()
-			}
 		}
 		err = errors.Join(err, s.down(last))
 	}()

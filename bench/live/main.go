@@ -24,8 +24,7 @@
 //
 //	make bench-viewers
 //
-// asks by another way: a hundred viewers look at the page, and then, in rounds of their
-// own, a thousand clients ask for the same and read nothing. For the reason above half as
+// asks by another way: a hundred viewers look at the page. For the reason above half as
 // many do.
 package main
 
@@ -90,9 +89,6 @@ func audiences() []audience {
 			}
 			t.slow = append(t.slow, seen.First...)
 			return err
-		}},
-		{"1000 stalled viewers", "s", 0.95, func(_ *turn, r *reader, counted <-chan struct{}) error {
-			return viewers.Stall(until(counted), r.http, 1000/sharing)
 		}},
 	}
 }

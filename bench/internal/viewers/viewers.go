@@ -154,27 +154,3 @@ func look(ctx context.Context, client *http.Client, to string, questions int) (s
 		}
 	}
 }
-
-// Stall has n clients ask for a stream and read nothing of it, until ctx ends. If its
-// connection is closed, a client connects again after a second.
-func Stall(ctx context.Context, address string, n int) error {
-	var all errgroup.Group
-	for i := range n {
-		all.Go(func() error {
-			for pause := time.Second * time.Duration(i) / time.Duration(n); wait(ctx, pause); pause = time.Second {
-				c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-				if err != nil {
-					continue // the process does not listen yet, refuses, or has ended
-				}
-				_ = c.(*net.TCPConn).SetReadBuffer(4096)
-				_, err = fmt.Fprintf(c, "GET /api/v1/stream?%s HTTP/1.1\r\nHost: %s\r\n\r\n", query(Questions), address)
-				for err == nil && wait(ctx, 2*time.Second) {
-					_, err = c.Write([]byte("\r\n")) // fails when the other end has closed it
-				}
-				c.Close()
-			}
-			return nil
-		})
-	}
-	return all.Wait()
-}
