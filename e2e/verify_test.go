@@ -49,7 +49,7 @@ func TestVerifyFindsAndMends(t *testing.T) {
 		`^clicks: partition 0, chunk 0: 8192 events were counted, the rows hold \d{4} \(offsets 0 to 8192\)$`,
 		`^clicks: partition 1, chunk 0: the rows hold \d{4} events, the ledger has no line of the chunk \(offsets 0 to 8192\)$`,
 		`^clicks: partition 2, chunk 0: the rows hold \d{4} events, and the ledger covers no offset of the chunk, which was begun at 0, but later ones \(offsets 0 to 8192\)$`,
-		`^    state rows are gone, `, `a ledger line is gone`,
+		`^  state rows are gone, `, `a ledger line is gone`,
 		`^    kafka-consumer-groups.sh --bootstrap-server \S+ --group `+s.name+`.clicks --topic `+regexp.QuoteMeta(s.topic("clicks"))+`:1 --reset-offsets --to-offset 0 --execute$`)
 
 	back := kadm.Offsets{}
