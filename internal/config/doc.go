@@ -6,22 +6,19 @@
 //	… fs.Parse(args) …
 //	cfg, origins, err := config.Load(config.Options{File: "weir.yaml", Flags: fs, Env: os.Environ()})
 //
-// One table, derived from the struct tags of [Config] (see schema.go), defines
-// everything: which keys exist, their types, defaults, ranges, flags,
-// environment variables, the JSON Schema, the reference page and the printed
-// form. A new key is a new struct field with a doc tag; nothing else is needed.
+// One table, derived from the struct tags of [Config] (see schema.go), defines which keys exist,
+// their types, defaults, ranges, flags, environment variables, the JSON Schema, the reference page and
+// the printed form. A new key is a new struct field with a doc tag; nothing else is needed.
 //
 // Loading takes two passes, because no library does both halves well. The first
 // walks the YAML tree against the table and knows line and column of every
 // value, so it can say where a mistake is and what was probably meant. The
 // second gives the checked values to viper, which applies the order of
 // precedence: a flag over an environment variable over the file over the
-// default. Viper alone would drop environment variables of keys it has not
-// heard of, read a bare 250 as 250 nanoseconds, and report unknown keys without
-// a line. Values travel through viper as text and become typed at the very end.
+// default. Values travel through viper as text and become typed at the very end; then rules
+// between them are checked.
 //
-// Every problem found is collected, at most [MaxProblems] of them, and
-// returned as one [*Error]; each is one line
+// The problems of a pass are returned as one [*Error]; each is one line
 //
 //	weir.yaml:14:13: jobs[0].window: 45s does not divide 1m; try 30s or 1m
 //

@@ -49,38 +49,30 @@ func (r *reader) complain(n *yaml.Node, path, format string, args ...any) {
 // document reads one file, whose jobs begin at an index.
 func (r *reader) document(file string, order int, data []byte, firstJob int) map[string]any {
 	r.file, r.order, r.firstJob = file, order, firstJob
-	start := &yaml.Node{Line: 1, Column: 1}
-	r.places[""] = r.at(start)
-	if len(data) > maxDocument {
-		r.complain(start, "", "%d bytes are too many for a configuration; at most 1MiB", len(data))
-		return nil
-	}
+	r.places[""] = r.at(&yaml.Node{Line: 1, Column: 1})
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var root, next yaml.Node
 	err := decoder.Decode(&root)
-	if errors.Is(err, io.EOF) { // an empty file is an empty configuration
-		return nil
-	}
 	if err == nil {
-		if err = decoder.Decode(&next); err == nil {
-			r.complain(next.Content[0], "", "a second document begins here; keep one (a line --- or ... ends it)")
-			return nil
-		}
+		err = decoder.Decode(&next)
 	}
-	if !errors.Is(err, io.EOF) {
+	switch {
+	case err == nil:
+		r.complain(next.Content[0], "", "a second document begins here; keep one (a line --- or ... ends it)")
+	case !errors.Is(err, io.EOF):
 		r.syntax(err)
-		return nil
+	case root.Kind != 0: // an empty file is an empty configuration
+		return r.section(table(), root.Content[0], "")
 	}
-	return r.section(table(), root.Content[0], "")
+	return nil
 }
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
 // syntax reports the YAML parser's error at the line that it names.
 func (r *reader) syntax(err error) {
-	m := yamlLine.FindStringSubmatch(err.Error() + " ")
 	line := 1
-	if len(m) > 1 && m[1] != "" {
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
 		line, _ = strconv.Atoi(m[1]) // digits
 	}
 	message := yamlLine.ReplaceAllString(err.Error(), "")
@@ -120,8 +112,7 @@ func (r *reader) section(k *key, n *yaml.Node, path string) map[string]any {
 			r.complain(name, below, "unknown key; %s", k.whichKey(name.Value))
 			continue
 		}
-		r.places[below] = r.at(value)
-		if got, ok := r.value(child, value, below); ok {
+		if got := r.value(child, value, below); got != nil {
 			values[child.name] = got
 		}
 	}
@@ -157,54 +148,53 @@ func (r *reader) complete(k *key, n *yaml.Node, path string, values map[string]a
 	}
 }
 
-// value reads the value of a key.
-func (r *reader) value(k *key, n *yaml.Node, path string) (any, bool) {
+// value reads the value of a key, and notes its place. A wrong value is reported and nil.
+func (r *reader) value(k *key, n *yaml.Node, path string) any {
+	r.places[path] = r.at(n)
 	n = follow(n)
-	switch k.kind {
-	case section:
-		if k.optional && isNull(n) {
-			r.complain(n, path, "empty; give it keys or leave it out")
-			return nil, false
-		}
-		got := r.section(k, n, path)
-		return got, got != nil
-	case sections:
+	switch {
+	case k.kind == section && k.optional && isNull(n):
+		r.complain(n, path, "empty; give it keys or leave it out")
+	case k.kind == section:
+		return r.section(k, n, path)
+	case k.kind == sections:
 		return r.sections(k, n, path)
-	case texts:
+	case k.kind == texts:
 		return r.texts(k, n, path)
-	}
-	if k.secret != "" {
+	case k.secret != "":
 		r.complain(n, path, "a secret must not be in this file; %s", k.secretRemedy())
-		return nil, false
+	default:
+		got, err := k.scalar(n)
+		if err == nil {
+			return got
+		}
+		r.complain(n, path, "%s", err)
 	}
-	return r.scalar(k, n, path)
+	return nil
 }
 
 // sections reads a list of sections.
-func (r *reader) sections(k *key, n *yaml.Node, path string) (any, bool) {
-	switch {
-	case isNull(n):
-		return nil, false
-	case n.Kind != yaml.SequenceNode:
-		r.complain(n, path, "expected a list, found %s; begin each entry with a dash", describe(n))
-		return nil, false
-	case k.like != "" && k.name != k.like && len(n.Content) == 0:
-		r.complain(n, path, "an empty list; give it conditions or leave the key out")
-		return nil, false
-	}
+func (r *reader) sections(k *key, n *yaml.Node, path string) any {
 	first := 0
 	if k.path == "jobs" {
 		first = r.firstJob
+	}
+	switch {
+	case isNull(n):
+		return nil
+	case n.Kind != yaml.SequenceNode:
+		r.complain(n, path, "expected a list, found %s; begin each entry with a dash", describe(n))
+		return nil
+	case k.like != "" && k.name != k.like && len(n.Content) == 0:
+		r.complain(n, path, "an empty list; give it conditions or leave the key out")
 	}
 	var list []any
 	for i, item := range r.atMost(k, n, path) {
 		below := fmt.Sprintf("%s[%d]", path, i+first)
 		r.places[below] = r.at(item)
-		if got := r.entry(k, item, below); got != nil {
-			list = append(list, got)
-		}
+		list = append(list, r.entry(k, follow(item), below))
 	}
-	return list, true
+	return list
 }
 
 // atMost returns the elements of a list, up to the bound of its key. Every list
@@ -221,7 +211,6 @@ func (r *reader) atMost(k *key, n *yaml.Node, path string) []*yaml.Node {
 // entry reads one element of a list of sections, in full or in short form: a text, or a list of
 // texts, alone.
 func (r *reader) entry(k *key, n *yaml.Node, path string) map[string]any {
-	n = follow(n)
 	switch short := k.child(k.shortForm); {
 	case isNull(n):
 		r.complain(n, path, "empty; fill the entry or remove its dash")
@@ -236,70 +225,57 @@ func (r *reader) entry(k *key, n *yaml.Node, path string) map[string]any {
 }
 
 // texts reads a list of texts; one text alone is a list of one.
-func (r *reader) texts(k *key, n *yaml.Node, path string) (any, bool) {
+func (r *reader) texts(k *key, n *yaml.Node, path string) any {
 	items := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
 		items = r.atMost(k, n, path)
 	}
-	var list []string
-	ok := true
+	var list []any
 	for i, item := range items {
 		below := fmt.Sprintf("%s[%d]", path, i)
 		if k.alone() && n.Kind != yaml.SequenceNode {
 			below = path
 		}
-		item = follow(item)
-		r.places[below] = r.at(item)
-		got, good := r.scalar(k.element(), item, below)
-		if good && slices.Contains(list, got) {
+		got := r.value(k.element(), item, below)
+		if got != nil && slices.Contains(list, got) {
 			r.complain(item, below, "%q is listed twice; keep one", got)
-			good = false
 		}
-		ok = ok && good
 		list = append(list, got)
 	}
 	if len(list) == 0 {
 		r.complain(n, path, "an empty list; give it %s or leave the key out", example(k))
-		return nil, false
 	}
-	return list, ok
+	return list
 }
 
 // scalar reads one text, number, boolean, duration or size.
-func (r *reader) scalar(k *key, n *yaml.Node, path string) (got string, ok bool) {
-	var err error
-	switch value := n.Value; {
+func (k *key) scalar(n *yaml.Node) (string, error) {
+	value, number := n.Value, int64(0)
+	switch literal := k.format == "any" || k.format == "flag"; {
 	case n.Kind != yaml.ScalarNode:
-		err = fmt.Errorf("expected %s, found %s", k.kind, describe(n))
+		return "", fmt.Errorf("expected %s, found %s", k.kind, describe(n))
 	case isNull(n):
-		err = fmt.Errorf("empty; give it %s or leave the key out", example(k))
+		return "", fmt.Errorf("empty; give it %s or leave the key out", example(k))
 	case k.format == "operand":
-		got, err = operandText(n)
-	case k.format == "flag":
-		if got = strings.ToLower(value); n.Tag != "!!bool" {
-			err = fmt.Errorf("expected true or false, found %s", describe(n))
-		}
+		return operandText(n)
+	case literal && n.Tag == "!!bool": // True and TRUE are true in YAML
+		return strings.ToLower(value), nil
 	case k.format == "any":
-		if got = value; n.Tag == "!!bool" && value != strings.ToLower(value) {
-			err = fmt.Errorf("%s is %s in YAML; write that, or put the text in quotes: %q", value, strings.ToLower(value), value)
-		}
+		return value, nil
+	case k.format == "flag":
+		return "", fmt.Errorf("expected true or false, found %s", describe(n))
 	case k.kind == text && n.Tag != "!!str":
-		err = fmt.Errorf("expected text, found %s; put it in quotes: %q", describe(n), value)
+		return "", fmt.Errorf("expected text, found %s; put it in quotes: %q", describe(n), value)
 	case k.kind == integer && n.Tag == "!!int" && octal.MatchString(value):
-		err = fmt.Errorf("%s has a zero in front, which is octal in some YAML and decimal in other; leave the zero out", value)
-	default:
-		var number int64
-		if k.kind == integer && n.Tag == "!!int" && n.Decode(&number) == nil { // 262_144, 0x40000
-			value = strconv.FormatInt(number, 10)
-		}
-		if got, err = k.check(value); err == nil && n.Tag == "!!str" && slices.Contains([]kind{integer, fraction, boolean}, k.kind) {
-			err = fmt.Errorf("expected %s, found text; remove the quotes", k.kind)
-		}
+		return "", fmt.Errorf("%s has a zero in front, which is octal in some YAML and decimal in other; leave the zero out", value)
+	case k.kind == integer && n.Tag == "!!int" && n.Decode(&number) == nil: // 262_144, 0x40000
+		value = strconv.FormatInt(number, 10)
 	}
-	if err != nil {
-		r.complain(n, path, "%s", err)
+	got, err := k.check(value)
+	if err == nil && n.Tag == "!!str" && slices.Contains([]kind{integer, fraction, boolean}, k.kind) {
+		err = fmt.Errorf("expected %s, found text; remove the quotes", k.kind)
 	}
-	return got, err == nil
+	return got, err
 }
 
 // synonyms are words of other systems that no spelling leads to.

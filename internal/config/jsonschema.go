@@ -3,7 +3,6 @@ package config
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 	"strings"
 )
 
@@ -22,9 +21,7 @@ func JSONSchema() []byte {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(root); err != nil {
-		panic("config: " + err.Error())
-	}
+	_ = encoder.Encode(root) // texts and numbers, into memory
 	return b.Bytes()
 }
 
@@ -54,10 +51,8 @@ func (k *key) schema() object {
 		n = object{"type": []string{"string", "integer"}, "minimum": 0, "maximum": 0, "pattern": `^(0|([0-9]+ *(w|d|h|m|s|ms|us|ns))+)$`}
 	case size:
 		n = object{"type": []string{"string", "integer"}, "minimum": 0, "maximum": 0, "pattern": `^(0|[0-9]+ *([KkMmGgTt][Ii]?)?[Bb])$`}
-	case integer:
-		n = object{"type": "integer", "minimum": json.Number(k.min), "maximum": json.Number(k.max)}
-	case fraction:
-		n = object{"type": "number", "minimum": json.Number(k.min), "maximum": json.Number(k.max)}
+	case integer, fraction:
+		n = object{"type": map[kind]string{integer: "integer", fraction: "number"}[k.kind], "minimum": json.Number(k.min), "maximum": json.Number(k.max)}
 	case boolean:
 		n["type"] = "boolean"
 	case text:
@@ -76,14 +71,13 @@ func (k *key) schema() object {
 	if k.doc != "" {
 		n["description"] = k.doc
 	}
-	switch {
-	case k.def == "":
-	case k.kind == integer, k.kind == fraction:
+	if n["default"] = k.defaultValue(); k.kind == integer || k.kind == fraction {
 		n["default"] = json.Number(k.def)
-	case k.kind == boolean:
-		n["default"], _ = strconv.ParseBool(k.def)
-	default:
-		n["default"] = k.defaultValue()
+	} else if k.kind == boolean {
+		n["default"] = k.def == "true"
+	}
+	if k.def == "" {
+		delete(n, "default")
 	}
 	return n
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"io"
 	"reflect"
-	"slices"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
@@ -13,19 +12,18 @@ import (
 // it comes from as a comment. Secrets appear as ***. Without secrets, the
 // printed text loads to the same configuration.
 func Print(w io.Writer, c *Config, o *Origins) error {
-	p := printer{origins: o}
-	return encode(w, p.section(table(), reflect.ValueOf(c).Elem(), ""))
+	return encode(w, printer{origins: o}.section(table(), reflect.ValueOf(c).Elem(), ""))
 }
 
 // PrintRegistry writes the section of the registry as Print does, without its secrets;
 // nothing if none of its keys is set.
 func PrintRegistry(w io.Writer, c *Config, o *Origins) error {
-	p := printer{origins: o, open: true}
-	section := p.section(table().child("registry"), reflect.ValueOf(c.Registry), "registry")
-	if len(section.Content) == 0 {
+	registry := &key{keys: []*key{table().child("registry")}}
+	root := printer{origins: o, open: true}.section(registry, reflect.ValueOf(c).Elem(), "")
+	if len(root.Content) == 0 {
 		return nil
 	}
-	return encode(w, &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "registry"}, section}})
+	return encode(w, root)
 }
 
 func encode(w io.Writer, n *yaml.Node) error {
@@ -61,33 +59,32 @@ func (p printer) section(k *key, v reflect.Value, path string) *yaml.Node {
 }
 
 func (p printer) value(k *key, v reflect.Value, path string) *yaml.Node {
-	list := &yaml.Node{Kind: yaml.SequenceNode}
+	node := &yaml.Node{Kind: yaml.SequenceNode}
 	switch {
 	case k.kind == section:
 		return p.section(k, v, path)
 	case k.kind == sections:
 		for i := range v.Len() {
-			list.Content = append(list.Content, p.section(k, v.Index(i), path+"["+strconv.Itoa(i)+"]"))
+			node.Content = append(node.Content, p.section(k, v.Index(i), path+"["+strconv.Itoa(i)+"]"))
 		}
-		return list
-	case k.kind == texts && k.alone() && v.Len() == 1:
-		list = scalarNode(k, v.Index(0))
-	case k.kind == texts:
-		list.Style = yaml.FlowStyle
+		return node
+	case k.kind == texts && (!k.alone() || v.Len() > 1):
+		node.Style = yaml.FlowStyle
 		for i := range v.Len() {
-			list.Content = append(list.Content, scalarNode(k, v.Index(i)))
+			node.Content = append(node.Content, scalarNode(k, v.Index(i)))
 		}
+	case k.kind == texts:
+		node = scalarNode(k, v.Index(0))
 	default:
-		list = scalarNode(k, v)
+		node = scalarNode(k, v)
 	}
-	list.LineComment = p.origins.Of(path).String()
-	return list
+	node.LineComment = p.origins.Of(path).String()
+	return node
 }
 
 func scalarNode(k *key, v reflect.Value) *yaml.Node {
-	node := new(yaml.Node)
-	value := v.Interface()
-	if v.Kind() == reflect.String && slices.Contains([]string{"operand", "flag"}, k.format) {
+	node, value := new(yaml.Node), v.Interface()
+	if k.format == "operand" || k.format == "flag" {
 		quoted, err := strconv.Unquote(v.String())
 		if err != nil { // a number, true or false
 			return &yaml.Node{Kind: yaml.ScalarNode, Value: v.String()}

@@ -35,17 +35,14 @@ func joined(parts ...string) string {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	for i, p := range e.Problems {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(p.String())
+	var lines []string
+	for _, p := range e.Problems {
+		lines = append(lines, p.String())
 	}
 	if e.More > 0 {
-		fmt.Fprintf(&b, "\nand %d more", e.More)
+		lines = append(lines, fmt.Sprintf("and %d more", e.More))
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }
 
 // ExitCode is 78, EX_CONFIG of sysexits.h.
@@ -71,11 +68,8 @@ func (ps problems) err() error {
 		)
 	})
 	ps = slices.Compact(ps)
-	e := &Error{Problems: ps}
-	if len(ps) > MaxProblems {
-		e.Problems, e.More = ps[:MaxProblems], len(ps)-MaxProblems
-	}
-	return e
+	listed := min(len(ps), MaxProblems)
+	return &Error{ps[:listed], len(ps) - listed}
 }
 
 // oneLine keeps a message on its line, whatever the values in it contain,

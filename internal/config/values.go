@@ -101,7 +101,7 @@ var formats = map[string]func(string) error{
 	"column":   checkColumn,
 	"topic":    matches(`^[A-Za-z0-9._-]{1,249}$`, "is no Kafka name; write letters, digits, dot, _ and -, at most 249"),
 	"cluster":  matches(`^[A-Za-z0-9_.{}-]+$`, "is no cluster name; write letters, digits, dot, _ and -, or a macro such as {cluster}"),
-	"database": checkDatabase,
+	"database": matches(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`, "is no identifier; write letters, digits and _, no digit first, at most 63"),
 	"address":  addressAt("9092"),
 	"redis":    addressAt("6379"),
 	"listen":   addressAt("8686"),
@@ -121,33 +121,11 @@ func matches(pattern, wrong string) func(string) error {
 	}
 }
 
-const (
-	// Names become parts of table, column and metric names; some of these are case-sensitive
-	// and some are not, so only one spelling is allowed.
-	namePattern = `^[a-z][a-z0-9_]*$`
-	longestName = 63 // letters
-)
+// Names become parts of table, column and metric names; some of these are case-sensitive
+// and some are not, so only one spelling is allowed.
+const namePattern = `^[a-z][a-z0-9_]{0,62}$`
 
-var nameForm = matches(namePattern, "is no name; write lower-case letters, digits and _, a letter first")
-
-func checkName(s string) error {
-	if len(s) > longestName {
-		return fmt.Errorf("name of %d letters; at most %d", len(s), longestName)
-	}
-	return nameForm(s)
-}
-
-var databaseForm = matches(`^[A-Za-z_][A-Za-z0-9_]*$`, "is no identifier; write letters, digits and _, no digit first")
-
-func checkDatabase(s string) error {
-	switch {
-	case len(s) > longestName: // ClickHouse makes a file's name of it and of a table's
-		return fmt.Errorf("name of %d letters; at most %d", len(s), longestName)
-	case strings.EqualFold(s, "system"), strings.EqualFold(s, "information_schema"):
-		return fmt.Errorf("%s is a database of ClickHouse's own; choose another name", s)
-	}
-	return databaseForm(s)
-}
+var checkName = matches(namePattern, "is no name; write lower-case letters, digits and _, a letter first, at most 63")
 
 // IsPath reports whether a configuration can name the value at a path, which is written as there.
 func IsPath(s string) bool { return checkPath(s) == nil }
@@ -193,13 +171,10 @@ func checkColumn(s string) error {
 // parseMember reads "3/8": number 3 of 8 members.
 func parseMember(s string) (number, members int, err error) {
 	const most = 1024
-	before, after, _ := strings.Cut(s, "/")
-	i, errNumber := strconv.ParseUint(before, 10, 16)
-	n, errMembers := strconv.ParseUint(after, 10, 16)
-	if errNumber != nil || errMembers != nil || i >= n || n > most {
+	if _, err = fmt.Sscanf(s, "%d/%d", &number, &members); err != nil || number < 0 || number >= members || members > most || fmt.Sprintf("%d/%d", number, members) != s {
 		return 0, 0, fmt.Errorf("%q is no member; write its number from 0 and how many there are, at most %d, such as 0/3", s, most)
 	}
-	return int(i), int(n), nil
+	return number, members, nil
 }
 
 // Fixed returns what kafka.member says: the number of this process and how many there
