@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/spf13/pflag"
 )
 
 // A badCase is one entry of testdata/errors.txt:
@@ -64,12 +62,7 @@ var line = regexp.MustCompile(`^[^:]+:[0-9]+:[0-9]+: ([a-z][^ ]*: )?[^ ].*$`)
 func TestMessages(t *testing.T) {
 	var out bytes.Buffer
 	for _, c := range readBadCases(t) {
-		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
-		AddFlags(fs)
-		if err := fs.Parse(c.args); err != nil {
-			t.Fatal(err)
-		}
-		_, origins, err := Load(Options{File: "weir.yaml", Data: []byte(c.yaml), Env: c.env, Flags: fs, NoJobs: !strings.Contains(c.yaml, "jobs")})
+		_, origins, err := Load(Options{File: "weir.yaml", Data: []byte(c.yaml), Env: c.env, Flags: flagsOf(t, c.args...), NoJobs: !strings.Contains(c.yaml, "jobs")})
 		fmt.Fprintf(&out, "== %s\n", c.title)
 		for _, line := range append(c.env, c.args...) {
 			fmt.Fprintf(&out, "$ %s\n", line)

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -22,8 +23,15 @@ func FuzzLoad(f *testing.F) {
 	for _, c := range readBadCases(f) {
 		f.Add([]byte(c.yaml))
 	}
-	f.Add([]byte(full))
-	f.Add([]byte(conditional))
+	for _, data := range []string{
+		full, conditional, shardLists, shardEntries, "", "kafka:\n", "jobs:\n", "flush: {interval: 1s}\nrollup: {interval: 1m}", "kafka: {brokers: 'a:1'}",
+		"jobs: [{name: a, topic: a, window: 1m, time: {unit: record}}]",
+	} {
+		f.Add([]byte(data))
+	}
+	for _, source := range Sources() {
+		f.Add(fmt.Appendf(nil, "jobs: [{name: e, topic: e, preset: %s}]", source))
+	}
 	for _, file := range []string{"../../weir.yaml", "presets/clicks.yaml", "presets/locations.yaml", "testdata/printed.yaml"} {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -33,7 +41,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	schema := compiledSchema(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		cfg, origins, err := Load(Options{File: "weir.yaml", Data: data, NoSecrets: true})
+		cfg, origins, err := Load(Options{File: "weir.yaml", Data: data, NoJobs: true, NoSecrets: true})
 		if err != nil {
 			var list *Error
 			if !errors.As(err, &list) {
@@ -58,7 +66,7 @@ func FuzzLoad(f *testing.F) {
 		if err := Print(&out, cfg, origins); err != nil {
 			t.Fatal(err)
 		}
-		again, _, err := Load(Options{File: "printed.yaml", Data: out.Bytes(), NoSecrets: true})
+		again, _, err := Load(Options{File: "printed.yaml", Data: out.Bytes(), NoJobs: true, NoSecrets: true})
 		if err != nil {
 			t.Fatalf("printed form:\n%v\n%s", err, out.String())
 		}
