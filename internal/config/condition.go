@@ -68,22 +68,6 @@ func conditions(list []Where) (all []window.Condition) {
 	return all
 }
 
-// each calls yield for conditions and all that are in them, with their places.
-func each(at string, list []Where, yield func(at string, w *Where)) {
-	for i := range list {
-		list[i].each(fmt.Sprintf("%s[%d]", at, i), yield)
-	}
-}
-
-func (w *Where) each(at string, yield func(at string, w *Where)) {
-	yield(at, w)
-	each(at+".any", w.Any, yield)
-	each(at+".all", w.All, yield)
-	if w.Not != nil {
-		w.Not.each(at+".not", yield)
-	}
-}
-
 // operand is a key of a Where with its value.
 type operand struct {
 	key   string
@@ -104,20 +88,18 @@ func (w *Where) tests() (given []operand) {
 	return given
 }
 
-// where checks that each condition has one form, and that its tests make sense.
-func (v *validator) where(path string, j *Job, list []Where) {
-	each(path, list, func(at string, w *Where) {
-		tests, forms := w.tests(), 0
-		for _, given := range []bool{w.Field != nil, w.Any != nil, w.All != nil, w.Not != nil} {
-			if given {
-				forms++
-			}
+// where checks that a condition has one form, and that its tests make sense.
+func (v *validator) where(at string, j *Job, w *Where) {
+	tests, forms := w.tests(), 0
+	for _, given := range []bool{w.Field != nil, w.Any != nil, w.All != nil, w.Not != nil} {
+		if given {
+			forms++
 		}
-		v.must(forms == 1, at, "needs one of field (the path that it tests), any, all and not; make each further one a condition of its own")
-		v.must(forms == 0 || w.Field != nil || tests == nil && w.Apply == nil, at, "has a test or apply without field; make it a condition of its own, with the path that it tests in field")
-		v.must(w.Field == nil || tests != nil, at, "needs a test such as in: [view, click], is: view, at_least: 10, prefix: /p/ or exists: true")
-		v.constants(at, j, w, tests)
-	})
+	}
+	v.must(forms == 1, at, "needs one of field (the path that it tests), any, all and not; make each further one a condition of its own")
+	v.must(forms == 0 || w.Field != nil || tests == nil && w.Apply == nil, at, "has a test or apply without field; make it a condition of its own, with the path that it tests in field")
+	v.must(w.Field == nil || tests != nil, at, "needs a test such as in: [view, click], is: view, at_least: 10, prefix: /p/ or exists: true")
+	v.constants(at, j, w, tests)
 }
 
 // constants warns of constants of another kind than the field ever has, so that a test never holds, or

@@ -57,7 +57,9 @@ func outside(o Options, origins *Origins, ps *problems) (values map[string]any, 
 		}
 		values[k.path], origins.places[k.path] = value, at
 	}
+	var known []string
 	for i, k := range table().leaves() {
+		known = append(known, k.env())
 		if value, ok := variables[k.env()]; ok {
 			at := Origin{Source: FromEnv, Name: k.env(), order: i}
 			if k.secret != "" {
@@ -78,9 +80,10 @@ func outside(o Options, origins *Origins, ps *problems) (values map[string]any, 
 			take(k, at, strings.Join(texts, ","))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		if meant := misspelt(name); meant != "" && strings.HasPrefix(name, "WEIR_") {
-			(*problems)(&origins.Warnings).add(Origin{Source: FromEnv, Name: name}, "", "no key of this name; did you mean %s?", meant)
+	for _, name := range slices.Sorted(maps.Keys(variables)) { // Kubernetes, for example, sets WEIR_SERVICE_HOST by itself
+		near := slices.IndexFunc(known, func(k string) bool { return len(name) <= len(k)+2 && spelling.Distance(name, k) <= 2 })
+		if near >= 0 {
+			(*problems)(&origins.Warnings).add(Origin{Source: FromEnv, Name: name}, "", "no key of this name; did you mean %s?", known[near])
 		}
 	}
 	return values, secrets
@@ -95,18 +98,6 @@ func variables(env []string) map[string]string {
 		}
 	}
 	return all
-}
-
-// misspelt returns the variable that differs from name by two letters at most.
-// Such a variable gives a warning only, and one that differs more gives none:
-// Kubernetes, for example, sets WEIR_SERVICE_HOST by itself.
-func misspelt(name string) string {
-	for _, k := range table().leaves() {
-		if len(name) <= len(k.env())+2 && spelling.Distance(name, k.env()) <= 2 {
-			return k.env()
-		}
-	}
-	return ""
 }
 
 // checkAll is check for a value given as one text: lists have commas, and an empty text takes one of

@@ -48,7 +48,7 @@ func (k *key) schema() object {
 		element.def, element.doc = "", ""
 		n["anyOf"] = []object{element.schema(), {"type": "array", "items": element.schema(), "minItems": 1, "maxItems": json.Number(k.max)}}
 	case duration: // a number can only be 0; the pattern judges texts
-		n = object{"type": []string{"string", "integer"}, "minimum": 0, "maximum": 0, "pattern": `^(0|([0-9]+ *(w|d|h|m|s|ms|us|ns))+)$`}
+		n = object{"type": []string{"string", "integer"}, "minimum": 0, "maximum": 0, "pattern": `^(0|([0-9]+ *(w|d|h|m|s|ms))+)$`}
 	case size:
 		n = object{"type": []string{"string", "integer"}, "minimum": 0, "maximum": 0, "pattern": `^(0|[0-9]+ *([KkMmGgTt][Ii]?)?[Bb])$`}
 	case integer, fraction:

@@ -104,13 +104,12 @@ func (m *Measure) spec() window.Measure {
 }
 
 // measure checks what the keys of a measure say together.
-func (v *validator) measure(at string, j *Job, m *Measure) {
+func (v *validator) measure(at string, m *Measure) {
 	k, w := m.kind(), m.spec()
 	if k.judge != nil {
 		k.judge(v, at, m)
 	}
 	v.must(k.reads != aNumber || m.Apply == nil, at+".apply", "functions make texts of texts, and %s measures a number; leave apply out", m.Kind)
-	v.where(at+".where", j, m.Where)
 	if m.Default == nil {
 		return
 	}

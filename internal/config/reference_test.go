@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"slices"
@@ -62,33 +63,22 @@ func rows(b *strings.Builder, k *key, prefix string) {
 
 // accepts says which values a key takes.
 func (k *key) accepts() string {
+	list := ""
+	if k.kind == texts {
+		list = ", or a list of at most " + k.max
+	}
 	switch {
-	case k.like != "" && k.kind == section:
-		return fmt.Sprintf("like an entry of [%s](#jobs%[1]s)", k.like)
-	case k.like != "":
-		return fmt.Sprintf("list like [%s](#jobs%[1]s), at most %s", k.like, k.max)
-	case k.kind == section:
-		return fmt.Sprintf("section, see [below](#jobs%s)", k.name)
-	case k.kind == sections && strings.HasPrefix(k.path, "jobs"):
-		return fmt.Sprintf("list, see [below](#jobs%s)", k.name)
+	case k.keys != nil && strings.HasPrefix(k.path, "jobs"):
+		return fmt.Sprintf("%s, see [%s](#jobs%[2]s)", k.kind, cmp.Or(k.like, k.name))
+	case k.kind == sections:
+		return "a list, at most " + k.max
 	case k.enum != nil:
-		words := "`" + strings.ReplaceAll(either(k.enum), ", ", "`, `") + "`"
-		words = strings.ReplaceAll(words, " or ", "` or `")
-		if k.kind == texts {
-			return fmt.Sprintf("%s, or a list of at most %s", words, k.max)
-		}
-		return words
-	case k.kind == texts && k.format == "path":
-		return fmt.Sprintf("%s, or a list of at most %s", shapes[k.format], k.max)
-	case k.kind == texts, k.kind == sections:
-		return fmt.Sprintf("%s, at most %s", k.kind, k.max)
+		return "`" + strings.Join(k.enum, "`, `") + "`" + list
+	case shapes[k.format] != "" || list != "":
+		return cmp.Or(shapes[k.format], "text") + list
 	case k.min != "":
 		return fmt.Sprintf("%s, %s to %s", k.kind, k.min, k.max)
-	}
-	if shape := shapes[k.format]; shape != "" {
-		return shape
-	}
-	if strings.HasSuffix(k.name, "_file") {
+	case strings.HasSuffix(k.name, "_file"):
 		return "a file name"
 	}
 	return k.kind.String()
@@ -97,7 +87,7 @@ func (k *key) accepts() string {
 // shapes describe the formats of values.go.
 var shapes = map[string]string{
 	"name": "a name: lower-case letters, digits and _", "path": "a [path](#configuration)", "each": "`$` or a [path](#configuration)", "topic": "a Kafka name",
-	"database": "a ClickHouse name", "cluster": "a cluster's name", "listen": "host:port", "member": "number/members", "url": "a URL", "operand": "text, number, true or false", "flag": "true or false",
+	"database": "a ClickHouse name", "cluster": "a cluster's name", "listen": "host:port", "member": "number/members", "url": "a URL", "operand": "text, number, true or false", "any": "text, number, true or false", "flag": "true or false",
 }
 
 func (k *key) shownDefault() string {

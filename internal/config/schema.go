@@ -121,31 +121,22 @@ func keysOf(t reflect.Type, prefix string, index []int) []*key {
 	return keys
 }
 
+var kinds = map[reflect.Type]kind{
+	reflect.TypeFor[Duration](): duration, reflect.TypeFor[Size](): size, reflect.TypeFor[Secret](): text, reflect.TypeFor[string](): text,
+	reflect.TypeFor[[]string](): texts, reflect.TypeFor[int](): integer, reflect.TypeFor[float64](): fraction, reflect.TypeFor[bool](): boolean,
+}
+
 func (k *key) classify(t reflect.Type) {
 	if t.Kind() == reflect.Pointer {
 		t, k.optional = t.Elem(), true
 	}
-	switch t {
-	case reflect.TypeFor[Duration]():
-		k.kind = duration
-	case reflect.TypeFor[Size]():
-		k.kind = size
-	case reflect.TypeFor[Secret](), reflect.TypeFor[string]():
-		k.kind = text
-	case reflect.TypeFor[[]string]():
-		k.kind = texts
-	case reflect.TypeFor[int]():
-		k.kind = integer
-	case reflect.TypeFor[float64]():
-		k.kind = fraction
-	case reflect.TypeFor[bool]():
-		k.kind = boolean
+	switch kind, known := kinds[t]; {
+	case known:
+		k.kind = kind
+	case t.Kind() == reflect.Slice:
+		k.kind, k.keys = sections, keysOf(t.Elem(), k.path+"[].", nil)
 	default:
-		if t.Kind() == reflect.Slice {
-			k.kind, k.keys = sections, keysOf(t.Elem(), k.path+"[].", nil)
-		} else {
-			k.kind, k.keys = section, keysOf(t, k.path+".", nil)
-		}
+		k.kind, k.keys = section, keysOf(t, k.path+".", nil)
 	}
 }
 
@@ -157,6 +148,21 @@ func (k *key) child(name string) *key {
 		}
 	}
 	return nil
+}
+
+// walk calls yield for a section and for those in it, with their values and places.
+func (k *key) walk(v reflect.Value, at string, yield func(k *key, section reflect.Value, at string)) {
+	yield(k, v, at)
+	for _, c := range k.keys {
+		switch field, below := v.FieldByIndex(c.index), join(at, c.name); {
+		case c.kind == sections:
+			for i := range field.Len() {
+				c.walk(field.Index(i), fmt.Sprintf("%s[%d]", below, i), yield)
+			}
+		case c.kind == section && !field.IsZero():
+			c.walk(reflect.Indirect(field), below, yield)
+		}
+	}
 }
 
 // leaves lists the keys that have a flag and an environment variable: all

@@ -35,10 +35,10 @@ var sizeUnits = []unit{
 }
 
 // ParseDuration reads whole numbers with units: 30s, 1m, 1h30m, 24h, 7d, 2w.
-// Zero needs no unit. Unlike time.ParseDuration it knows days and weeks and
-// no fractions or signs.
+// Zero needs no unit. Unlike time.ParseDuration it knows days and weeks, and no fractions, signs or
+// units below milliseconds, in which times of events are.
 func ParseDuration(text string) (Duration, error) {
-	n, ok := parseUnits(text, durationUnits)
+	n, ok := parseUnits(text, durationUnits[:6])
 	if !ok {
 		return 0, fmt.Errorf("%q is no duration; write whole numbers with units, such as 500ms, 30s, 1m, 1h30m, 24h or 7d", text)
 	}

@@ -15,7 +15,7 @@ func TestParseDuration(t *testing.T) {
 		shown string
 	}{
 		{"0", 0, "0s"}, {"0s", 0, "0s"}, {"0d", 0, "0s"},
-		{"1ns", 1, "1ns"}, {"250us", 250 * time.Microsecond, "250us"}, {"1500ms", 1500 * time.Millisecond, "1500ms"},
+		{"1500ms", 1500 * time.Millisecond, "1500ms"},
 		{"30s", 30 * time.Second, "30s"}, {"60s", time.Minute, "1m"}, {"90s", 90 * time.Second, "90s"},
 		{"1h30m", 90 * time.Minute, "90m"}, {"24h", 24 * time.Hour, "1d"}, {"36h", 36 * time.Hour, "36h"},
 		{"7d", 168 * time.Hour, "7d"}, {"2w", 336 * time.Hour, "14d"}, {"1w1d1h1m1s", 694861 * time.Second, "694861s"},
@@ -31,7 +31,7 @@ func TestParseDuration(t *testing.T) {
 		{"", "is no duration"}, {"s", "is no duration"}, {"1", "is no duration"}, {"1s2", "is no duration"}, {"-1s", "is no duration"},
 		{"1.5h", "is no duration"}, {"1S", "is no duration"}, {"1M", "is no duration"}, {"1month", "is no duration"}, {"+1s", "is no duration"},
 		{"106752d", "is no duration"}, {"99999999999999999999s", "is no duration"}, {"106751d1d", "is no duration"},
-		{"1s ", "is no duration"}, {" 1s", "is no duration"}, {"1m 1s", "is no duration"}, {"1s\x00", "is no duration"},
+		{"1ns", "is no duration"}, {"250us", "is no duration"}, {"1s ", "is no duration"}, {" 1s", "is no duration"}, {"1m 1s", "is no duration"}, {"1s\x00", "is no duration"},
 	} {
 		_, err := ParseDuration(tc.text)
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
@@ -67,7 +67,7 @@ func TestParseSize(t *testing.T) {
 // TestUnitsRoundTrip: a printed value reads as the same value.
 func TestUnitsRoundTrip(t *testing.T) {
 	durations := func(n int64) bool {
-		d := Duration(n & (1<<63 - 1))
+		d := Duration(n & (1<<63 - 1) / 1e6 * 1e6)
 		back, err := ParseDuration(d.String())
 		return err == nil && back == d
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math/bits"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,10 +22,14 @@ func (v *validator) job(path string, j *Job) {
 	v.paths(path, j)
 	v.format(path, j)
 	v.kinds(path, j)
-	v.where(path+".where", j, j.Where)
-	for i := range j.Measures {
-		v.measure(fmt.Sprintf("%s.measures[%d]", path, i), j, &j.Measures[i])
-	}
+	table().child("jobs").walk(reflect.ValueOf(j).Elem(), path, func(_ *key, section reflect.Value, at string) {
+		switch s := section.Addr().Interface().(type) {
+		case *Where:
+			v.where(at, j, s)
+		case *Measure:
+			v.measure(at, s)
+		}
+	})
 	if d := j.Dedupe; d != nil {
 		bytes := Size(j.Chunk) * 32
 		switch {
@@ -35,16 +40,9 @@ func (v *validator) job(path string, j *Job) {
 			v.filter(path+".dedupe", j.Chunk, d.Error, "chunk")
 		}
 	}
-	spans := map[string]Duration{".lateness": j.Lateness, ".skew": j.Skew}
-	if t := j.Throttle; t != nil {
-		spans[".throttle.per"] = t.Per
-		if t.Form == "funnel" {
-			_, err := limits.NewFunnel(int64(t.Burst), int64(t.Limit), int64(t.Per))
-			v.must(err == nil, path+".throttle.limit", "no limiter can keep %d in %s with a burst of %d: more than one in a nanosecond, or a burst that takes more than 36 years to run off; take fewer", t.Limit, t.Per, t.Burst)
-		}
-	}
-	for key, span := range spans {
-		v.must(span%Duration(time.Millisecond) == 0, path+key, "%s is no whole number of milliseconds, which is how finely times are read", span)
+	if t := j.Throttle; t != nil && t.Form == "funnel" {
+		_, err := limits.NewFunnel(int64(t.Burst), int64(t.Limit), int64(t.Per))
+		v.must(err == nil, path+".throttle.limit", "no limiter can keep %d in %s with a burst of %d: more than one in a nanosecond, or a burst that takes more than 36 years to run off; take fewer", t.Limit, t.Per, t.Burst)
 	}
 	below := 1 << (bits.Len(uint(j.Chunk)) - 1)
 	v.must(j.Chunk == below, path+".chunk", "%d is no power of two; try %d or %d", j.Chunk, below, 2*below)
@@ -204,42 +202,36 @@ type use struct {
 
 // uses returns every key of a job that names a field.
 func (j *Job) uses() (all []use) {
-	add := func(reads what, at string, paths, apply []string) {
-		if paths != nil {
-			all = append(all, use{at, paths, apply, reads})
+	table().child("jobs").walk(reflect.ValueOf(j).Elem(), "", func(k *key, section reflect.Value, at string) {
+		var u use
+		switch s := section.Addr().Interface().(type) {
+		case *Time:
+			u.reads = aNumber
+			if s.Unit == event.RFC3339.String() || s.Unit == event.ISO8601.String() {
+				u.reads = aText
+			}
+		case *Column:
+			u.reads, u.apply = aValue, s.Apply
+		case *Dedupe:
+			u.reads, u.apply = anID, s.Apply
+		case *Throttle:
+			u.reads, u.apply = anID, s.Apply
+		case *Measure:
+			u.reads, u.apply = s.kind().reads, s.Apply
+		case *Where:
+			u.apply = s.Apply
 		}
-	}
-	where := func(at string, list []Where) {
-		each(at, list, func(at string, w *Where) { add(anything, at+".field", w.Field, w.Apply) })
-	}
-	moment := aNumber
-	if j.Time.Unit == event.RFC3339.String() || j.Time.Unit == event.ISO8601.String() {
-		moment = aText
-	}
-	add(moment, "time.field", j.Time.Field, nil)
-	where("where", j.Where)
-	for i, c := range j.By {
-		at := fmt.Sprintf("by[%d]", i)
-		add(aValue, at+".field", c.Field, c.Apply)
-		if c.Geohash != nil {
-			add(aNumber, at+".geohash.lon", c.Geohash.Lon, nil)
-			add(aNumber, at+".geohash.lat", c.Geohash.Lat, nil)
+		for _, c := range k.keys {
+			if c.format != "path" || section.FieldByIndex(c.index).IsZero() {
+				continue
+			}
+			u.at, u.paths = join(at, c.name), section.FieldByIndex(c.index).Interface().([]string)
+			if c.name == "lon" || c.name == "lat" {
+				u.reads, u.apply = aNumber, nil
+			}
+			all = append(all, u)
 		}
-	}
-	if j.Dedupe != nil {
-		add(anID, "dedupe.field", j.Dedupe.Field, j.Dedupe.Apply)
-	}
-	if j.Throttle != nil {
-		add(anID, "throttle.field", j.Throttle.Field, j.Throttle.Apply)
-	}
-	for i, m := range j.Measures {
-		at := fmt.Sprintf("measures[%d].", i)
-		add(m.kind().reads, at+"field", m.Field, m.Apply)
-		add(m.kind().reads, at+"member", m.Member, m.Apply)
-		add(aNumber, at+"lon", m.Lon, nil)
-		add(aNumber, at+"lat", m.Lat, nil)
-		where(at+"where", m.Where)
-	}
+	})
 	return all
 }
 
@@ -322,29 +314,25 @@ var OurTables = []string{"weir_schema", "weir_jobs", "weir_ledger", "weir_dead_l
 // tables checks that no two jobs, and no two parts of a job, have a table or
 // view of the same name.
 func (v *validator) tables() {
-	const itself = -1
-	owner := map[string]int{} // of a table: its job
+	const itself = "weir itself"
+	owner := map[string]string{}
 	for _, table := range OurTables {
 		owner[table], owner[table+allShards] = itself, itself
 	}
 	for i := range v.cfg.Jobs {
 		j := &v.cfg.Jobs[i]
-		path := fmt.Sprintf("jobs[%d]", i)
+		same := slices.IndexFunc(v.cfg.Jobs[:i], func(o Job) bool { return o.Name == j.Name })
+		if !v.must(same < 0, j.Place+".name", "%s is the name of jobs[%d] already; choose another name", j.Name, same) {
+			continue
+		}
 		for _, table := range j.Tables() {
-			first, taken := owner[table]
-			if !taken {
-				owner[table] = i
-				continue
+			first, at := owner[table], j.Place+".name"
+			if first == itself || first == j.Place { // a job weir with a measure ledger, a job with a measure state
+				at = j.Place + ".measures"
 			}
-			switch {
-			case first == itself || first == i: // a job weir with a measure ledger, a job with a measure state
-				v.complain(path+".measures", "a measure's view would have the name %s, which another table or view has; rename the measure", table)
-			case v.cfg.Jobs[first].Name == j.Name:
-				v.complain(path+".name", "%s is the name of jobs[%d] already; choose another name", j.Name, first)
-			default:
-				v.complain(path+".name", "%s needs the table or view %s, which jobs[%d] has; choose another name", j.Name, table, first)
+			if owner[table] = j.Place; !v.must(first == "", at, "%s needs the table or view %s, which %s has already; rename the job or its measure", j.Name, table, first) {
+				break // one message is enough
 			}
-			break // one message is enough
 		}
 	}
 }
