@@ -34,8 +34,6 @@ const introduction = `# Redis commands
 %d commands, with the replies, the texts of errors and the stored bytes of Redis
 7.0 to 7.2. Where a command differs, its line says how. ` + "`weir serve`" + ` answers them
 on scratch keys, which live in memory and are lost when the process ends.
-"Arguments" includes the command's name; a minus means "at least". "Since" is the
-version of Redis that introduced the command ("bf": of RedisBloom).
 
 What differs everywhere:
 
@@ -112,11 +110,10 @@ func Document() string {
 		if f.about != "" {
 			fmt.Fprintf(&b, "%s\n\n", f.about)
 		}
-		b.WriteString("| command | arguments | since | what it does | differs from Redis |\n|---|---|---|---|---|\n")
+		b.WriteString("| command | what it does | differs from Redis |\n|---|---|---|\n")
 		for _, name := range commandNames() {
 			if cmd := table[name]; cmd.family == f.name {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", strings.ToUpper(name),
-					strings.Replace(fmt.Sprint(cmd.arity), "-", "−", 1), cmd.since, cmd.about, cmd.differ)
+				fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.ToUpper(name), cmd.about, cmd.differ)
 			}
 		}
 		if f.name == "locks" {
