@@ -21,7 +21,7 @@ func compare(g *ground.Ground, topic string, builds []string) error {
 	for range *rounds + 1 { // the first one warms up
 		for i, build := range builds {
 			round++
-			s, _, err := readWithWeir(g, build, topic, round, false)
+			s, _, err := readWithWeir(g, build, fmt.Sprint("bench", i), topic, round, false)
 			if err != nil {
 				return fmt.Errorf("%s: %w", build, err)
 			}

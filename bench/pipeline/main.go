@@ -109,7 +109,7 @@ func run(ctx context.Context) error {
 					return fmt.Errorf("naive side: %w", err)
 				}
 			}
-			o, w, err := readWithWeir(g, bench.Weir, topic, round+1, round < counting)
+			o, w, err := readWithWeir(g, bench.Weir, "bench", topic, round+1, round < counting)
 			if err != nil {
 				return fmt.Errorf("weir's side: %w", err)
 			}
@@ -160,12 +160,13 @@ type written struct {
 }
 
 // readWithWeir reads the topic to its end with a build of weir, into tables and a group
-// of its own, and compares the total. With count, it stops the merges of the rollup
+// of its own, and compares the total. Each build has a database of its own, which it migrates,
+// because another build may not read its tables. With count, it stops the merges of the rollup
 // meanwhile, so that each row that is written can be counted.
-func readWithWeir(g *ground.Ground, weir, topic string, round int, count bool) (s side, w written, err error) {
+func readWithWeir(g *ground.Ground, weir, database, topic string, round int, count bool) (s side, w written, err error) {
 	file := filepath.Join(g.Dir, topic+".yaml")
 	config := fmt.Sprintf(`kafka: {brokers: [%q], group: bench}
-clickhouse: {urls: %q, database: bench}
+clickhouse: {urls: %q, database: %s}
 http: {listen: "127.0.0.1:0"}
 jobs:
   - name: %s
@@ -176,18 +177,18 @@ jobs:
     rollups: [1m]
     by: [page]
     measures: [{name: users, kind: hll, field: user_id}]
-`, g.Broker, g.Engine.URL, topic, round, topic)
+`, g.Broker, g.Engine.URL, database, topic, round, topic)
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
 		return s, w, err
 	}
-	if err := bench.Migrate(file); err != nil {
-		return s, w, err
+	if out, err := exec.Command(weir, "migrate", "-c", file).CombinedOutput(); err != nil {
+		return s, w, fmt.Errorf("migrate: %w\n%s", err, out)
 	}
 	tables := topic
 	if round > 1 {
 		tables += fmt.Sprint("_v", round)
 	}
-	rollup := "bench." + tables + "_1m_rollup"
+	rollup := database + "." + tables + "_1m_rollup"
 	if count {
 		if _, err := g.Engine.Query("SYSTEM STOP MERGES " + rollup); err != nil {
 			return s, w, err
@@ -203,13 +204,13 @@ jobs:
 	for sql, want := range map[string]*int64{
 		"SELECT count() FROM " + rollup: &w.rows,
 		"SELECT count() FROM (SELECT DISTINCT page, window_start FROM " + rollup + ")":                                                                      &w.keys,
-		"SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'bench' AND table IN ('" + tables + "_state', '" + tables + "_1m_rollup')": &w.disk,
+		"SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = '" + database + "' AND table IN ('" + tables + "_state', '" + tables + "_1m_rollup')": &w.disk,
 	} {
 		if *want, err = number(g, sql); err != nil {
 			return s, w, err
 		}
 	}
-	got, err := number(g, "SELECT sum(hits) FROM bench."+topic+"_1m")
+	got, err := number(g, "SELECT sum(hits) FROM "+database+"."+topic+"_1m")
 	if err == nil && got != *events {
 		err = fmt.Errorf("%d events counted, want %d", got, *events)
 	}
