@@ -30,10 +30,6 @@ type reader struct {
 	problems problems
 }
 
-func newReader() *reader {
-	return &reader{places: map[string]Origin{}, sources: map[*yaml.Node]string{}}
-}
-
 func (r *reader) at(n *yaml.Node) Origin {
 	name := r.file
 	if source := r.sources[n]; source != "" {
@@ -96,24 +92,21 @@ func (r *reader) section(k *key, n *yaml.Node, path string) map[string]any {
 	}
 	values := map[string]any{}
 	given := map[string]*yaml.Node{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		name, value := n.Content[i], n.Content[i+1]
+	for pair := range slices.Chunk(n.Content, 2) {
+		name, value := pair[0], pair[1]
 		below, child, first := join(path, name.Value), k.child(name.Value), given[name.Value]
 		switch {
 		case name.Kind != yaml.ScalarNode || name.Tag == "!!merge":
 			r.complain(name, path, "merge keys and keys that are not text have no meaning here; write every key out")
-			continue
+		case child == nil:
+			r.complain(name, below, "unknown key; %s", k.whichKey(name.Value))
 		case first != nil:
 			r.complain(name, below, "given twice, first in line %d; keep one", first.Line)
-			continue
-		}
-		given[name.Value] = name
-		if child == nil {
-			r.complain(name, below, "unknown key; %s", k.whichKey(name.Value))
-			continue
-		}
-		if got := r.value(child, value, below); got != nil {
-			values[child.name] = got
+		default:
+			given[name.Value] = name
+			if got := r.value(child, value, below); got != nil {
+				values[child.name] = got
+			}
 		}
 	}
 	if strings.Contains(path, "[") {

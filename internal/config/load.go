@@ -15,6 +15,7 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+	"go.yaml.in/yaml/v3"
 
 	"weir/internal/bounded"
 	"weir/window"
@@ -40,7 +41,7 @@ type Options struct {
 // the user has to change; any other error means that a file could not be
 // read. The origins are valid, as far as known, in either case.
 func Load(o Options) (*Config, *Origins, error) {
-	r := newReader()
+	r := &reader{places: map[string]Origin{}, sources: map[*yaml.Node]string{}}
 	origins := &Origins{places: r.places}
 
 	fromFiles, err := o.documents(r)

@@ -137,17 +137,13 @@ func TestFind(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := Find("", env); got != file {
-		t.Errorf("in the configuration home: got %q, want %q", got, file)
-	}
-	if err := os.WriteFile("weir.yaml", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := Find("", env); got != "weir.yaml" {
-		t.Errorf("beside the user: got %q", got)
+	for _, place := range []string{file, "weir.yaml"} { // the configuration home, then beside the user, which wins
+		if err := os.WriteFile(place, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := Find("", env); got != place {
+			t.Errorf("got %q, want %q", got, place)
+		}
 	}
 	if got, _ := Find("", append(env, "WEIR_CONFIG=named.yaml")); got != "named.yaml" {
 		t.Errorf("by variable: got %q", got)

@@ -6,18 +6,13 @@ import (
 	"testing"
 )
 
-// jobWith returns a configuration whose job groups by a path.
-func jobWith(path string) []byte {
-	return fmt.Appendf(nil, "jobs: [{name: clicks, topic: clicks, window: 1m, time: {field: ts}, by: [{name: column, field: %q}]}]", path)
-}
-
 // TestEnvelopePaths: the key and the headers of a record are paths, and other spellings of
 // them are refused with the right one.
 func TestEnvelopePaths(t *testing.T) {
 	for path, want := range map[string]string{
 		"key": "key:", "key.user.id": "key:user.id", "header:ce_type": "header:ce_type", "header:a.0": "header:a.0", "value.key": "key", "value.key.a": "key.a", "value.a": "value.a", "dc:title": "dc:title",
 	} {
-		cfg, origins := mustLoad(t, Options{Data: jobWith(path), File: "weir.yaml"})
+		cfg, origins := mustLoad(t, Options{Data: fmt.Appendf(nil, "jobs: [{name: clicks, topic: clicks, window: 1m, time: {field: ts}, by: [{name: column, field: %q}]}]", path), File: "weir.yaml"})
 		spec, err := cfg.Jobs[0].Spec()
 		if err != nil {
 			t.Fatal(err)

@@ -39,14 +39,10 @@ func (r *reader) expand(n *yaml.Node) *yaml.Node {
 	if given["preset"] == nil {
 		return n
 	}
-	source := follow(given["preset"]).Value
+	source, preset := follow(given["preset"]).Value, new(yaml.Node)
 	data, err := sources.ReadFile(path.Join("sources", source+".yaml"))
-	if err != nil {
-		return n // which the key's own check reports
-	}
-	var preset yaml.Node
-	if err := yaml.Unmarshal(data, &preset); err != nil {
-		panic("config: preset " + source + ": " + err.Error())
+	if err != nil || yaml.Unmarshal(data, preset) != nil {
+		return n // there is none, which the key's own check reports
 	}
 	all := *n
 	for pair := range slices.Chunk(preset.Content[0].Content, 2) {

@@ -85,12 +85,10 @@ func (v *validator) format(path string, j *Job) {
 		return
 	}
 	var err error
-	if j.Schema, err = schemas.Open(format, j.SchemaFile, j.Message); err != nil {
-		v.complain(path+".schema_file", "%s: %v", j.SchemaFile, err)
-		return
-	}
 	each := event.ParsePathText(j.Each)
-	if !v.must(each == "" || event.CheckEach(format, each) != nil || j.Schema.HasEvents(each), path+".each", "the schema in %s has no array of records at %s", j.SchemaFile, j.Each) {
+	j.Schema, err = schemas.Open(format, j.SchemaFile, j.Message)
+	if !v.must(err == nil, path+".schema_file", "%s: %v", j.SchemaFile, err) ||
+		!v.must(each == "" || event.CheckEach(format, each) != nil || j.Schema.HasEvents(each), path+".each", "the schema in %s has no array of records at %s", j.SchemaFile, j.Each) {
 		return
 	}
 	for _, f := range j.fields() {
