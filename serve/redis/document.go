@@ -46,9 +46,6 @@ What differs everywhere:
 - Replies that a client has not read, requests that have arrived in part and queued
   transactions take at most a quarter of that memory for all clients together. Beyond it
   the clients with the most are cut off.
-- The server checks that carriage return and line feed follow a bulk string; Redis
-  does not.
-- Distances that STOREDIST stores may differ from Redis's in the last bit of 64.
 - ` + "`SCAN`" + ` returns keys, and every command the members of a set, in another order;
   scans have the same guarantee. A cursor of Redis means nothing here.
 
@@ -91,10 +88,8 @@ While ClickHouse does not answer, windows that have not ended (` + "`now`" + `),
 which the process has flushed nothing, are answered from memory. Such an answer is
 partial. If a range includes any other window, the reply is an error that names it.
 ` + "`GET w:clicks:partial:now`" + ` returns the reason why replies about the job are partial, and
-nil while they are whole. ` + "`weir_live_partial_total`" + ` counts partial answers. A ClickHouse
-that hangs delays one question at a time for five seconds, or for up to 25 s one that
-needs it. All window keys of a command or transaction are looked up within 25 s, or the
-reply is an error.
+nil while they are whole. ` + "`weir_live_partial_total`" + ` counts partial answers. All window keys of a command or transaction are looked up
+within 25 s, or the reply is an error.
 
 Counts and all measures but geo reach back as far as the first rollup is kept, if
 its windows are as long as the job's; otherwise, and for geo, they reach as far as
