@@ -50,7 +50,7 @@ func (w *watched) kill() {
 			t.Error(line)
 		}
 		b.Until(fmt.Sprintf(`document.querySelector("#worker .told").textContent === %q`, sentence))
-		b.Until(fmt.Sprint(`document.querySelector("#worker .told").dataset.state === "ok" && document.querySelector("#live").dataset.state === "ok"`))
+		b.Until(`document.querySelector("#worker .told").dataset.state === "ok" && document.querySelector("#live").dataset.state === "ok"`)
 		hits, _ = w.all()
 		w.shows("#hits .total strong", hits)
 		if typed := b.Text(`document.activeElement.name + " " + document.activeElement.value`); typed != "page "+strings.Repeat("/p/1", i+1) {

@@ -203,7 +203,7 @@ jobs:
 	s.engine = g.Engine.CPU() - before
 	for sql, want := range map[string]*int64{
 		"SELECT count() FROM " + rollup: &w.rows,
-		"SELECT count() FROM (SELECT DISTINCT page, window_start FROM " + rollup + ")":                                                                      &w.keys,
+		"SELECT count() FROM (SELECT DISTINCT page, window_start FROM " + rollup + ")":                                                                                 &w.keys,
 		"SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = '" + database + "' AND table IN ('" + tables + "_state', '" + tables + "_1m_rollup')": &w.disk,
 	} {
 		if *want, err = number(g, sql); err != nil {

@@ -231,6 +231,3 @@ func TestUnknown(t *testing.T) {
 		}
 	}
 }
-
-// A sleepySink takes a moment for the counts.
-type sleepySink struct{ Sink }
