@@ -46,9 +46,8 @@ func (k *key) usage() string {
 
 // outside checks the values that the environment and the flags give, and returns them by path; a flag
 // wins. An empty variable counts as not set, because container tools set missing variables to an empty text.
-func outside(o Options, origins *Origins, ps *problems) (values map[string]any, secrets map[string]Secret) {
-	values, secrets = map[string]any{}, map[string]Secret{}
-	variables := variables(o.Env)
+func outside(o Options, origins *Origins, ps *problems) map[string]any {
+	values, variables := map[string]any{}, variables(o.Env)
 	take := func(k *key, at Origin, text string) {
 		value, err := k.checkAll(text)
 		if err != nil {
@@ -61,12 +60,7 @@ func outside(o Options, origins *Origins, ps *problems) (values map[string]any, 
 	for i, k := range table().leaves() {
 		known = append(known, k.env())
 		if value, ok := variables[k.env()]; ok {
-			at := Origin{Source: FromEnv, Name: k.env(), order: i}
-			if k.secret != "" {
-				secrets[k.path], origins.places[k.path] = NewSecret(value), at
-			} else {
-				take(k, at, value)
-			}
+			take(k, Origin{Source: FromEnv, Name: k.env(), order: i}, value)
 			delete(variables, k.env())
 		}
 		if o.Flags == nil || !o.Flags.Changed(k.path) {
@@ -86,7 +80,7 @@ func outside(o Options, origins *Origins, ps *problems) (values map[string]any, 
 			(*problems)(&origins.Warnings).add(Origin{Source: FromEnv, Name: name}, "", "no key of this name; did you mean %s?", known[near])
 		}
 	}
-	return values, secrets
+	return values
 }
 
 // variables returns the variables of an environment that are not empty.

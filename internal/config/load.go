@@ -48,7 +48,7 @@ func Load(o Options) (*Config, *Origins, error) {
 	if err != nil {
 		return nil, origins, err
 	}
-	given, secrets := outside(o, origins, &r.problems)
+	given := outside(o, origins, &r.problems)
 	if err := r.problems.err(); err != nil { // rules between values are checked when each value is right
 		return nil, origins, err
 	}
@@ -59,7 +59,9 @@ func Load(o Options) (*Config, *Origins, error) {
 	cfg.complete(origins)
 	v := &validator{cfg: cfg, origins: origins}
 	v.validate(o.NoJobs)
-	v.secrets(secrets, !o.NoSecrets)
+	if !o.NoSecrets {
+		v.secrets()
+	}
 	if err := v.problems.err(); err != nil {
 		return nil, origins, err
 	}
@@ -153,10 +155,10 @@ func (c *Config) complete(origins *Origins) {
 	}
 }
 
-// secrets fills the Secret fields from the environment and from files.
-func (v *validator) secrets(fromEnv map[string]Secret, read bool) {
+// secrets fills the Secret fields that the environment has not set from files.
+func (v *validator) secrets() {
 	take := func(into *Secret, path, file string) {
-		if into.IsSet() || file == "" || !read {
+		if into.IsSet() || file == "" {
 			return
 		}
 		const most = 64 << 10
@@ -172,9 +174,7 @@ func (v *validator) secrets(fromEnv map[string]Secret, read bool) {
 			continue
 		}
 		file := strings.TrimSuffix(k.path, k.name) + k.secret
-		into := v.cfg.field(k.path).Addr().Interface().(*Secret)
-		*into = fromEnv[k.path]
-		take(into, file, v.cfg.field(file).String())
+		take(v.cfg.field(k.path).Addr().Interface().(*Secret), file, v.cfg.field(file).String())
 	}
 	for i := range v.cfg.Jobs {
 		j := &v.cfg.Jobs[i]

@@ -103,28 +103,22 @@ func tryDivisors(j *Job) string {
 	return ""
 }
 
-// ours are the columns that weir adds to a job's tables and views.
-var ours = []string{"window_start", "window_end", "hits", "flushed_at", "flushed_in", "rolled_at", "rolled_in", "complete"}
+// ours are the columns that weir adds to a job's tables and views, and partial: GET w:<job>:partial:now
+// says why live answers are partial.
+var ours = []string{"window_start", "window_end", "hits", "flushed_at", "flushed_in", "rolled_at", "rolled_in", "complete", "partial"}
 
-// unreadable are the names of group columns that ClickHouse (26.7) writes into the definition of a table
+// unreadable are the names of columns that ClickHouse (26.7) writes into the definition of a table
 // or a view without quotes. At its next start it takes them for something else and cannot read the
 // definition: see TestNamesAfterRestart of sinks/clickhouse.
 var unreadable = []string{"cube", "false", "inf", "infinity", "nan", "not", "rollup", "top", "true"}
 
-// unreadableMeasures are those that are unreadable as names of measures, too.
-var unreadableMeasures = []string{"not"}
-
-// partial is the measure that no job has: GET w:<job>:partial:now says why live answers are partial.
-const partial = "partial"
-
-// reserved says why no column can have a name; "" if one can. unreadable are the names that ClickHouse
-// cannot read again.
-func reserved(name string, unreadable []string) string {
+// reserved says why no column can have a name; "" if one can.
+func reserved(name string) string {
 	switch {
 	case slices.Contains(unreadable, name):
 		return fmt.Sprintf("ClickHouse cannot read a table with a column %s again when it restarts", name)
 	case slices.Contains(ours, name):
-		return name + " is a column of weir's own"
+		return name + " is a name of weir's own"
 	case strings.HasSuffix(name, "_state"):
 		return "names that end in _state are kept for the measures' states"
 	}
@@ -132,20 +126,18 @@ func reserved(name string, unreadable []string) string {
 }
 
 // IsColumn reports whether a group column and a measure can have a name that no other has.
-func IsColumn(name string) bool {
-	return checkName(name) == nil && reserved(name, unreadable) == "" && name != partial
-}
+func IsColumn(name string) bool { return checkName(name) == nil && reserved(name) == "" }
 
 // columns checks the names of group columns and measures, which share a table.
 func (v *validator) columns(path string, j *Job) {
 	taken := map[string]string{}
-	claim := func(at, place, name string, unreadable []string) {
-		why := reserved(name, unreadable)
+	claim := func(place, name, of string) {
+		why := reserved(name)
 		if why == "" && taken[name] != "" {
 			why = name + " names " + taken[name] + " already"
 		}
-		if v.must(why == "", at, "%s; choose another name", why) {
-			taken[name] = place
+		if v.must(why == "", path+"."+place+".name", "%s; choose another name", why) {
+			taken[name] = place + of
 		}
 	}
 	for i, c := range j.By {
@@ -154,18 +146,14 @@ func (v *validator) columns(path string, j *Job) {
 		if v.must((c.Field == nil) != (c.Geohash == nil), at, "needs field or geohash, one of the two") &&
 			v.must(c.Geohash == nil || c.Apply == nil, at+".apply", "a geohash has no functions; leave apply out") &&
 			v.must(c.Name != "" && checkName(c.Name) == nil, at, "needs name (what to call the column; only a plain path of lower-case letters makes one by itself)") {
-			claim(at+".name", place, c.Name, unreadable)
+			claim(place, c.Name, "")
 		}
 	}
 	for i, m := range j.Measures {
 		place := fmt.Sprintf("measures[%d]", i)
-		at := path + "." + place + ".name"
-		if !v.must(m.Name != partial, at, "partial is the measure that says why live answers are partial; choose another name") {
-			continue
-		}
-		claim(at, place, m.Name, unreadableMeasures)
+		claim(place, m.Name, "")
 		for _, suffix := range m.kind().parts {
-			claim(at, place+", for its column "+m.Name+suffix+",", m.Name+suffix, nil)
+			claim(place, m.Name+suffix, ", for its column "+m.Name+suffix+",")
 		}
 	}
 }
