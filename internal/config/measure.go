@@ -33,6 +33,8 @@ type measureKind struct {
 	people bool     // its ids come back: there are views of retention, sessions and funnels
 	about  string   // what it does, for the reference: "counts distinct ids"
 	parts  []string // the suffixes of its columns in views, if there is not one without
+
+	judge func(v *validator, at string, m *Measure) // reports values of keys that do not fit together; nil: nothing
 }
 
 // measureKinds has every kind, in the order of the reference.
@@ -41,14 +43,19 @@ var measureKinds = []measureKind{
 	{Kind: window.Set, reads: anID, people: true, parts: []string{"_ids"}, // the column of the hashes
 		about: "keeps ids, texts or numbers, by hashes of 32 bits: counts them within 0.02 % of a million, and tells who came back"},
 	{Kind: window.Bitmap, reads: anID, people: true, about: "keeps the ids themselves, unsigned integers below 2^32"},
-	{Kind: window.Bloom, reads: anID, about: "answers whether an id was seen"},
+	{Kind: window.Bloom, reads: anID, about: "answers whether an id was seen", judge: func(v *validator, at string, m *Measure) {
+		v.filter(at+".capacity", m.Capacity, m.Error, "window and group")
+	}},
 	{Kind: window.Min, reads: aNumber, about: "keeps the least value of a number"},
 	{Kind: window.Max, reads: aNumber, about: "keeps the greatest value of a number"},
 	{Kind: window.First, reads: aValue, about: "keeps the value of a field of the earliest event, a text, number or bool of at most 1 KiB"},
 	{Kind: window.Last, reads: aValue, about: "keeps the value of a field of the latest event, a text, number or bool of at most 1 KiB"},
 	{Kind: window.Sum, reads: aNumber, about: "adds up a number, exactly"},
 	{Kind: window.Avg, reads: aNumber, about: "keeps the mean of a number"},
-	{Kind: window.Quantile, reads: aNumber, parts: quantileParts(), about: "keeps a histogram of a number, of which every quantile is known within the error"},
+	{Kind: window.Quantile, reads: aNumber, parts: quantileParts(),
+		about: "keeps a histogram of a number, of which every quantile is known within the error", judge: func(v *validator, at string, m *Measure) {
+			v.must(m.Error >= window.LeastError && m.Error <= window.MostError, at+".error", "%v is out of range; give it %v to %v", m.Error, window.LeastError, window.MostError)
+		}},
 	{Kind: window.TopK, reads: aValue, about: "keeps the most frequent values of a field, texts, numbers or bools of at most 1 KiB, with bounds of their counts"},
 	{Kind: window.Geo, reads: anID, about: "keeps the last position of each member"},
 }
@@ -99,10 +106,9 @@ func (m *Measure) spec() window.Measure {
 // measure checks what the keys of a measure say together.
 func (v *validator) measure(at string, m *Measure) {
 	k, w := m.kind(), m.spec()
-	if k.Kind == window.Bloom {
-		v.filter(at+".capacity", m.Capacity, m.Error, "window and group")
+	if k.judge != nil {
+		k.judge(v, at, m)
 	}
-	v.must(k.Kind != window.Quantile || m.Error >= window.LeastError && m.Error <= window.MostError, at+".error", "%v is out of range; give it %v to %v", m.Error, window.LeastError, window.MostError)
 	v.must(k.reads != aNumber || m.Apply == nil, at+".apply", "functions make texts of texts, and %s measures a number; leave apply out", m.Kind)
 	if m.Default == nil {
 		return

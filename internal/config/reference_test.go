@@ -91,13 +91,10 @@ var shapes = map[string]string{
 }
 
 func (k *key) shownDefault() string {
-	switch {
-	case k.required, k.kind == section && !k.optional && slices.ContainsFunc(k.keys, func(c *key) bool { return c.required }):
+	if k.required || k.kind == section && !k.optional && slices.ContainsFunc(k.keys, func(c *key) bool { return c.required }) {
 		return "required"
-	case k.def == "":
-		return ""
 	}
-	return "`" + k.def + "`"
+	return strings.ReplaceAll("`"+k.def+"`", "``", "")
 }
 
 func (k *key) meaning() string {
