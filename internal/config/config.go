@@ -28,7 +28,7 @@ type Config struct {
 	Flush      Flush      `yaml:"flush" doc:"How often changes are written."`
 	Rollup     Rollups    `yaml:"rollup" doc:"How often touched windows are rolled up."`
 	Audit      Audit      `yaml:"audit" doc:"How often the process compares its ledger with its rows."`
-	Memory     Size       `yaml:"memory" default:"1GiB" min:"64MiB" max:"16TiB" doc:"Budget for windows and buffers. At 80 % of it weir flushes early, at 100 % it stops fetching; it never drops. Where resp.listen is given, resp.memory is part of it. The garbage collector aims at resident memory of half as much again and 32MiB."`
+	Memory     Size       `yaml:"memory" default:"1GiB" min:"64MiB" max:"16TiB" doc:"Budget for windows and buffers. At 80 % of it weir flushes early, at 100 % it stops fetching; it never drops. Where resp.listen is given, resp.memory is part of it."`
 	Workers    int        `yaml:"workers" default:"0" min:"0" max:"1024" doc:"Goroutines that own partitions; 0 means one per CPU."`
 	Log        Log        `yaml:"log" doc:"The log on standard error."`
 	Jobs       []Job      `yaml:"jobs" max:"64" doc:"What to count. A list of entries with names; see the example."`
@@ -69,13 +69,13 @@ type KafkaTLS struct {
 type SASL struct {
 	Mechanism    string `yaml:"mechanism" enum:"plain,scram-sha-256,scram-sha-512,oauthbearer,aws-msk-iam" doc:"How to authenticate; without it weir does not. Use plain, oauthbearer and aws-msk-iam only with TLS."`
 	User         string `yaml:"user" required:"true" when:"mechanism=plain,scram-sha-256,scram-sha-512" doc:"User name."`
-	PasswordFile string `yaml:"password_file" required:"true" when:"mechanism=plain,scram-sha-256,scram-sha-512" doc:"File whose content is the password; a trailing line break is ignored."`
+	PasswordFile string `yaml:"password_file" required:"true" when:"mechanism=plain,scram-sha-256,scram-sha-512" doc:"File whose content is the password."`
 	Password     Secret `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
 
 	TokenFile        string `yaml:"token_file" when:"mechanism=oauthbearer" doc:"File whose content is the token. It is read again for each connection, so that another program can keep it fresh."`
 	TokenURL         string `yaml:"token_url" when:"mechanism=oauthbearer" format:"http" doc:"Where the authorization server gives tokens for client credentials; instead of token_file."`
 	ClientID         string `yaml:"client_id" when:"mechanism=oauthbearer" doc:"The client's name at token_url."`
-	ClientSecretFile string `yaml:"client_secret_file" when:"mechanism=oauthbearer" doc:"File whose content is the client's secret; a trailing line break is ignored."`
+	ClientSecretFile string `yaml:"client_secret_file" when:"mechanism=oauthbearer" doc:"File whose content is the client's secret."`
 	ClientSecret     Secret `yaml:"client_secret" secret:"client_secret_file" doc:"The secret itself. Wins over the file."`
 	Scope            string `yaml:"scope" when:"mechanism=oauthbearer" doc:"The scopes to ask token_url for, with spaces between them."`
 	Extensions       string `yaml:"extensions" when:"mechanism=oauthbearer" doc:"More for the broker, as name=value with commas between them, such as logicalCluster=lkc-1,identityPoolId=pool-1."`
@@ -88,7 +88,7 @@ type ClickHouse struct {
 	Shards         []Shard  `yaml:"shards" max:"100" short:"urls" doc:"Instead of urls, where the database is spread over shards: for each shard the urls of its replicas, such as [[http://a1:8123, http://a2:8123], [http://b1:8123, http://b2:8123]]. Their number and order stay as they are when the database is made. See docs/clickhouse.md."`
 	Database       string   `yaml:"database" default:"weir" format:"database" doc:"Database for all tables. weir migrate creates it."`
 	User           string   `yaml:"user" default:"default" doc:"User name."`
-	PasswordFile   string   `yaml:"password_file" doc:"File whose content is the password; a trailing line break is ignored."`
+	PasswordFile   string   `yaml:"password_file" doc:"File whose content is the password."`
 	Password       Secret   `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
 	Cluster        string   `yaml:"cluster" format:"cluster" doc:"Name of a ClickHouse cluster: tables are created ON CLUSTER with Replicated engines. A single server when not given."`
 	ConnectTimeout Duration `yaml:"connect_timeout" default:"1m" min:"0s" max:"1d" doc:"How long to try again at the start while the server does not answer; then exit 69."`
@@ -106,7 +106,7 @@ type Shard struct {
 type Registry struct {
 	URL          string `yaml:"url" format:"http" doc:"Where the schema registry answers HTTP; http or https. It speaks Confluent's interface, as Karapace, Redpanda and Apicurio (with /apis/ccompat/v7 at the end) do too."`
 	User         string `yaml:"user" doc:"User name; no authentication when not given."`
-	PasswordFile string `yaml:"password_file" doc:"File whose content is the password; a trailing line break is ignored."`
+	PasswordFile string `yaml:"password_file" doc:"File whose content is the password."`
 	Password     Secret `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
 	TLS          TLS    `yaml:"tls" doc:"Encryption to the registry, when the URL says https."`
 
@@ -133,7 +133,7 @@ type HTTP struct {
 // RESP describes the listener for Redis clients.
 type RESP struct {
 	Listen       string `yaml:"listen" format:"listen" doc:"Address to listen on; off when not given. Beyond loopback a password is required."`
-	PasswordFile string `yaml:"password_file" doc:"File whose content is the password for AUTH; a trailing line break is ignored."`
+	PasswordFile string `yaml:"password_file" doc:"File whose content is the password for AUTH."`
 	Password     Secret `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
 	Memory       Size   `yaml:"memory" default:"0B" min:"0B" max:"8TiB" doc:"The part of memory that scratch keys may take; beyond it writes get the OOM error. Memory held for clients (requests, transactions, replies) takes up to a quarter as much in addition, at least 4MiB. Both reduce the memory of the jobs. Half of memory at most; 0B: a quarter."`
 	ReadOnly     bool   `yaml:"read_only" default:"false" doc:"Refuse every command that writes, also to scratch keys."`
@@ -148,10 +148,10 @@ type Flush struct {
 // Rollups describes how often the rollups run. Each job says which rollups it
 // has.
 type Rollups struct {
-	Interval Duration `yaml:"interval" default:"2s" min:"1s" max:"10m" doc:"Time between two looks whether windows have become complete, which are then rolled up. Of the processes of a group, the one that reads the lowest partition looks; the others look every fifteenth time, in case it cannot. Longer means that views merge more rows at each query, and say later that a window is complete."`
+	Interval Duration `yaml:"interval" default:"2s" min:"1s" max:"10m" doc:"Time between two looks whether windows have become complete, which are then rolled up. Longer means that views merge more rows at each query, and say later that a window is complete."`
 
 	Lock             string `yaml:"lock" format:"redis" doc:"Server (host:port) that speaks the Redis protocol and holds the lock that lets one process at a time roll a job up. It saves work where many processes share the jobs; without it, or when the server is away, each rolls up, to the same numbers."`
-	LockPasswordFile string `yaml:"lock_password_file" doc:"File whose content is that server's password; a trailing line break is ignored."`
+	LockPasswordFile string `yaml:"lock_password_file" doc:"File whose content is that server's password."`
 	LockPassword     Secret `yaml:"lock_password" secret:"lock_password_file" doc:"The password itself. Wins over the file."`
 }
 

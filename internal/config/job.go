@@ -12,7 +12,7 @@ type Job struct {
 	Preset     string   `yaml:"preset" enum:"(sources)" doc:"Keys for the records of a well-known source: see [sources](sources.md). A key that the job gives takes the place of the preset's."`
 	Format     string   `yaml:"format" default:"json" enum:"(formats)" doc:"Form of the records: see [the formats](inputs.md). avro and protobuf need schema_file or registry.url; cloudevents is another name of json."`
 	Columns    []string `yaml:"columns" when:"format=tsv,csv" max:"1000" format:"column" doc:"What the columns of a record are called, from the first. Without it they are called c1, c2 and so on."`
-	Each       string   `yaml:"each" format:"each" doc:"Where the array is whose elements are the events, if a record has several: the path of it, or $ if the record's value is the array; of tsv and csv each record is one event. All other paths are inside of an event; record:sentAt is the field sentAt beside the array. See [arrays of events](inputs.md#arrays-of-events)."`
+	Each       string   `yaml:"each" format:"each" doc:"Path of the array whose elements are the events, if a record has several; $ if the record's value is the array. All other paths are inside of an event. See [arrays of events](inputs.md#arrays-of-events)."`
 	Framing    string   `yaml:"framing" when:"format=avro,json-schema" enum:"confluent,glue" doc:"How records name their schemas: confluent, which is meant when nothing is given, as a registry with Confluent's interface has it, or glue, as AWS Glue's serializers write it."`
 	KeyFormat  string   `yaml:"key_format" when:"format=avro,protobuf" enum:"avro,protobuf" doc:"The same as format, if the keys of records name schemas in the registry too: key.id is then a field of the key. Without it a key is a text, or a JSON object."`
 	SchemaFile string   `yaml:"schema_file" doc:"File with the schema that all records have. Without it each record names its schema, which weir asks the registry for."`
@@ -33,7 +33,7 @@ type Job struct {
 	Dedupe    *Dedupe   `yaml:"dedupe" doc:"Count an event that comes again with the same id only once."`
 	Measures  []Measure `yaml:"measures" max:"64" doc:"Sketches per window and group. Hits are always counted."`
 
-	HashKeyFile string `yaml:"hash_key_file" doc:"File with a secret of at least 16 bytes. weir hashes ids with it before it adds them to hll and set measures, so that crafted ids cannot mislead the count; PFCOUNT then no longer equals that of a Redis with the plain ids, and weirSetHas finds no id. Bloom sketches keep the hash that SQL can compute."`
+	HashKeyFile string `yaml:"hash_key_file" doc:"File with a secret of at least 16 bytes. weir hashes ids with it before it adds them to hll and set measures, so that crafted ids cannot mislead the count; PFCOUNT then no longer equals that of a Redis with the plain ids, and weirSetHas finds no id."`
 	HashKey     Secret `yaml:"-"` // content of HashKeyFile
 
 	Schema *schemas.File `yaml:"-"` // content of SchemaFile
@@ -53,7 +53,7 @@ type Rollup struct {
 	Keep   Duration `yaml:"keep" min:"0s" max:"36600d" doc:"How long its rows live after they were last made; for ever when not given, or when more than 50 years."`
 
 	// KeepStates defaults to the job's Keep; complete fills it in.
-	KeepStates Duration `yaml:"keep_states" min:"1d" max:"36600d" doc:"How long the states of set, bitmap, bloom, first, last and topk measures, which hold or recognise values of events, live in its rows; the job's keep when not given, as long as the row when more than 50 years. Numbers and other states live as long as the row; first, last and topk have no other number than these values."`
+	KeepStates Duration `yaml:"keep_states" min:"1d" max:"36600d" doc:"How long the states of set, bitmap, bloom, first, last and topk measures, which hold or recognise values of events, live in its rows; the job's keep when not given, as long as the row when more than 50 years."`
 }
 
 // A Column is one group column: either the text of a field or the geohash of
@@ -88,7 +88,7 @@ type Throttle struct {
 	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the key, or several: the first that is there and not null. All events of a key must be in one partition: each partition has a limit of its own. An event without a key is malformed."`
 	Apply []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the key, in this order: see [functions](#functions)."`
 	Limit int      `yaml:"limit" required:"true" min:"1" max:"1048576" doc:"How many events of a key count per period."`
-	Per   Duration `yaml:"per" required:"true" min:"1ms" max:"366d" doc:"The period, in event time. The clock of a key does not step back: an event that is older than one before it is taken at the time of that one, and an event that is newer than its record at the time of the record."`
+	Per   Duration `yaml:"per" required:"true" min:"1ms" max:"366d" doc:"The period, in event time. The clock of a key does not step back, and is at most the time of the record."`
 	Form  string   `yaml:"form" default:"window" enum:"window,funnel" doc:"window: at most limit events within any period. funnel: limit events per period at a steady rate."`
 	Burst int      `yaml:"burst" default:"0" when:"form=funnel" min:"0" max:"1048576" doc:"How many events more may count at once."`
 }

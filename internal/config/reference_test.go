@@ -86,7 +86,7 @@ func (k *key) accepts() string {
 
 // shapes describe the formats of values.go.
 var shapes = map[string]string{
-	"name": "a name: lower-case letters, digits and _", "path": "a [path](#configuration)", "each": "`$` or a [path](#configuration)", "topic": "a Kafka name",
+	"name": "a name: lower-case letters, digits and _", "path": "a path", "each": "`$` or a path", "topic": "a Kafka name",
 	"database": "a ClickHouse name", "cluster": "a cluster's name", "listen": "host:port", "member": "number/members", "url": "a URL", "operand": "text, number, true or false", "any": "text, number, true or false", "flag": "true or false",
 }
 
