@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -45,15 +46,11 @@ func other(t *testing.T, k *key) string {
 // value at a time.
 func loadOne(t *testing.T, env []string, args []string) (*Config, *Origins) {
 	t.Helper()
-	fs := flagsOf(t, args...)
 	var ps problems
 	origins := &Origins{places: map[string]Origin{}}
-	given := outside(Options{Env: env, Flags: fs}, origins, &ps)
+	given := outside(Options{Env: env, Flags: flagsOf(t, args...)}, origins, &ps)
 	cfg, err := merge(nil, given)
-	if err == nil {
-		err = ps.err()
-	}
-	if err != nil {
+	if err = errors.Join(err, ps.err()); err != nil {
 		t.Fatal(err)
 	}
 	return cfg, origins
@@ -73,21 +70,16 @@ func TestEveryLeafIsBound(t *testing.T) {
 
 		value := other(t, k)
 		cfg, origins := loadOne(t, []string{k.env() + "=" + value}, nil)
-		if reflect.DeepEqual(cfg.field(k.path).Interface(), defaults.field(k.path).Interface()) {
-			t.Errorf("%s=%s changes nothing", k.env(), value)
-		}
-		if got := origins.Of(k.path).String(); got != k.env() {
-			t.Errorf("%s=%s: origin %s", k.env(), value, got)
+		if at := origins.Of(k.path).String(); at != k.env() || reflect.DeepEqual(cfg.field(k.path).Interface(), defaults.field(k.path).Interface()) {
+			t.Errorf("%s=%s changes nothing, or is of the origin %s", k.env(), value, at)
 		}
 		if k.secret != "" {
 			continue
 		}
 		byFlag, origins := loadOne(t, nil, []string{"--" + k.path + "=" + value})
-		if got, want := byFlag.field(k.path).Interface(), cfg.field(k.path).Interface(); !reflect.DeepEqual(got, want) {
-			t.Errorf("--%s=%s: got %v, by variable %v", k.path, value, got, want)
-		}
-		if got := origins.Of(k.path).String(); got != "--"+k.path {
-			t.Errorf("--%s=%s: origin %s", k.path, value, got)
+		got, want, at := byFlag.field(k.path).Interface(), cfg.field(k.path).Interface(), origins.Of(k.path).String()
+		if at != "--"+k.path || !reflect.DeepEqual(got, want) {
+			t.Errorf("--%s=%s: got %v of %s, by variable %v", k.path, value, got, at, want)
 		}
 	}
 	if len(seen) < 30 {
