@@ -51,6 +51,8 @@ func rows(b *strings.Builder, k *key, prefix string) {
 		name := prefix + c.name
 		switch {
 		case k.path == "" && c.keys != nil: // which has a chapter
+		case c.name == "tls" && k.name != "kafka":
+			fmt.Fprintf(b, "| `tls.…` | | | As of [kafka](#kafka), but without `enabled`. |\n")
 		case c.kind == section && c.like == "" && k.path != "jobs":
 			rows(b, c, name+".")
 		case c.secret != "":
