@@ -64,9 +64,8 @@ Keys that begin with ` + "`w:`" + ` are read-only and show what a job has counte
 | group | a value of each group column in their order; ` + "`*`" + ` for all, as are those left out at the end |
 | escapes | ` + "`%%3A`" + ` for a colon, ` + "`%%2A`" + ` for a star alone, ` + "`%%25`" + ` for a percent sign |
 
-A range counts windows, and its last one may be open: with windows of a minute
-` + "`-60..now`" + ` is the last hour, namely the sixty minutes before this one and this
-one so far (61 windows), and ` + "`-60..-1`" + ` the sixty minutes that have ended.
+With windows of a minute ` + "`-60..now`" + ` is the sixty minutes before this one and this one so
+far, and ` + "`-60..-1`" + ` the sixty minutes that have ended.
 
 The measure ` + "`hits`" + ` is the number of events (GET). A hll measure answers PFCOUNT and
 may be a source of PFMERGE; a set SCARD, SISMEMBER, SMISMEMBER, and SINTERCARD of two
@@ -74,8 +73,7 @@ window keys, or of one and a plain set; a bitmap BITCOUNT, GETBIT, BITPOS, and a
 BITOP; a bloom BF.EXISTS and BF.MEXISTS; a min, max, first, last, sum or avg GET, with nil
 where there is no number or value; a quantile TDIGEST.QUANTILE, TDIGEST.CDF, TDIGEST.MIN
 and TDIGEST.MAX; a topk TOPK.LIST, TOPK.COUNT and TOPK.QUERY; a geo one the reading commands of positions and sorted sets. KEYS and SCAN
-list the window keys of the last sixty windows, up to 5,000 rows of a job; the list is
-at most five seconds old. Writing to a window key is an error, and so is a job, a
+list the window keys of the last sixty windows, up to 5,000 rows of a job. Writing to a window key is an error, and so is a job, a
 measure or a number of groups that does not exist: the error suggests a name that is
 similar (` + "`ERR no job clikcs; is it clicks?`" + `). Where nothing was counted there is no
 key, as in Redis: the count is 0, and a command for another kind of measure is no error.
