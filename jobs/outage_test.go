@@ -138,3 +138,55 @@ func TestOutage(t *testing.T) {
 		}
 	})
 }
+
+// longSink makes a flush of several statements, each of which takes a while.
+type longSink struct {
+	*mergeSink
+	statements int
+	each       time.Duration
+}
+
+func (s longSink) Write(ctx context.Context, c *window.Changes) error {
+	for range s.statements {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(s.each):
+		}
+	}
+	return s.mergeSink.Write(ctx, c)
+}
+
+// TestLongFlush: a flush ends, however many statements it takes. If the job is to
+// stop meanwhile, it does so within its time.
+func TestLongFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{log: newLog(1, 1000), committed: map[int32]int64{}}
+		const stop = 15 * time.Second
+		sink := longSink{newSink(spec()), 20, 4 * time.Second}
+		j, err := New(Config{Spec: spec(), Topic: "clicks", Source: src, Sink: sink, Workers: 1, Stop: stop})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- j.Run(ctx) }()
+		time.Sleep(5 * time.Minute) // the claim is a write, and so are the records
+		src.mu.Lock()
+		got := src.committed[0]
+		src.mu.Unlock()
+		if got != 1000 {
+			t.Errorf("%d of 1000 records are durable after minutes: the flush does not end", got)
+		}
+		src.log.parts[0] = append(src.log.parts[0], newLog(1, 1500).parts[0][1000:]...)
+		time.Sleep(10 * time.Second)
+		end()
+		began := time.Now()
+		if err := <-ended; !errors.Is(err, ErrUnflushed) {
+			t.Errorf("stopped in the middle of a flush: %v, want %v", err, ErrUnflushed)
+		}
+		if took := time.Since(began); took > 2*stop { // of the flush, and of the last rollup
+			t.Errorf("the stop took %v, and has %v", took, stop)
+		}
+	})
+}

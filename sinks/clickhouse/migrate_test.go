@@ -573,6 +573,11 @@ func TestMended(t *testing.T) {
 		case (a.note == "") != (len(s.Notes) == 0) || !strings.Contains(strings.Join(s.Notes, " "), a.note):
 			t.Errorf("%s: the notes are %q, want %q", a.name, s.Notes, a.note)
 		}
+		if a.object == "weirSetCount" {
+			if got := fmt.Sprint(read(t, c, "SELECT kind, groups FROM "+c.name("weir_audit"))); got != "[('function','weirSetCount')]" {
+				t.Errorf("%s: weir_audit has %s", a.name, got)
+			}
+		}
 		steps, err := c.Migrate(t.Context(), []Job{j}, Migration{})
 		if got := about(steps); err != nil || got != a.object {
 			t.Errorf("%s: it migrates %s, %v, want %q", a.name, got, err, a.object)
