@@ -16,6 +16,12 @@ import (
 // Known returns what the ledger says of each partition: for every epoch, the id of its
 // topic and the durable offsets.
 func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
+	// A server that is started again before it has said its uptime would not be noticed, and an empty
+	// ledger says none.
+	if err := s.client.hearFrom(ctx, s.client.shards[:1]); err != nil {
+		return nil, err
+	}
+	s.client.hearShards(ctx)
 	known := map[int32]window.Known{}
 	asked := time.Now()
 	sql := "SELECT toInt32(partition), epoch, if(countIf(next > first) > 0, minIf(first, next > first), max(next)), max(next), hex(max(topic_id)), " +

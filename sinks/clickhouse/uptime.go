@@ -65,7 +65,12 @@ func (restarted) Lost() bool { return true }
 func (c *Client) hearShards(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	_ = c.shards[1:].each(ctx, func(ctx context.Context, r *replicas) error {
+	_ = c.hearFrom(ctx, c.shards[1:])
+}
+
+// hearFrom asks a server of each shard for its uptime.
+func (c *Client) hearFrom(ctx context.Context, on shards) error {
+	return on.each(ctx, func(ctx context.Context, r *replicas) error {
 		asked := time.Now()
 		return r.query(ctx, "ask for the uptime", "SELECT "+uptimeColumns, func(scan func(...any) error) error {
 			var up uint32

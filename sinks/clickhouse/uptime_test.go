@@ -56,6 +56,9 @@ func TestRestarted(t *testing.T) {
 		return k[0].Next
 	}
 	known()
+	if len(c.uptimes.heard) == 0 {
+		t.Fatal("no uptime was heard with an empty ledger: a restart before the first line would not be noticed")
+	}
 	if err := write(1); err != nil {
 		t.Fatal(err)
 	}
