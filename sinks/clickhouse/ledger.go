@@ -16,28 +16,20 @@ import (
 // Known returns what the ledger says of each partition: for every epoch, the id of its
 // topic and the durable offsets.
 func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
-	// A server that is started again before it has said its uptime would not be noticed, and an empty
-	// ledger says none.
-	if err := s.client.hearFrom(ctx, s.client.shards[:1]); err != nil {
-		return nil, err
-	}
 	s.client.hearShards(ctx)
 	known := map[int32]window.Known{}
-	asked := time.Now()
 	sql := "SELECT toInt32(partition), epoch, if(countIf(next > first) > 0, minIf(first, next > first), max(next)), max(next), hex(max(topic_id)), " +
 		"argMaxIf(first, (next, -toInt64(first)), next > first AND counted = 0), maxIf(next, next > first AND counted = 0), " + uptimeColumns + " FROM " + s.client.name(LedgerTable) +
 		" WHERE " + s.layout.where() + " GROUP BY partition, epoch"
-	err := s.client.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
+	err := s.client.hearing(ctx, "read the ledger", sql, func(scan func(...any) error) error {
 		var p int32
 		var k window.Known
 		var first, next, blankFirst, blankNext uint64
-		var id, server string
-		var up uint32
-		err := scan(&p, &k.Epoch, &first, &next, &id, &blankFirst, &blankNext, &up, &server)
+		var id string
+		err := scan(&p, &k.Epoch, &first, &next, &id, &blankFirst, &blankNext)
 		if err != nil {
 			return err
 		}
-		s.client.uptimes.hear(s.client.shards[0].shard, server, up, asked)
 		if k.TopicID, err = topicID(id); err != nil {
 			return err
 		}
@@ -92,23 +84,21 @@ func (c *Client) readCoverage(ctx context.Context, all []*coverageRequest) error
 	}
 	for skew, some := range skews {
 		var now event.Time
-		asked := time.Now()
 		// Each process asks this every few seconds: the engine analyses a flat
 		// statement in half the time of one with a subquery.
 		sql := fmt.Sprintf("SELECT job, version, partition, epoch, toInt64(max(next)), toInt64(toUnixTimestamp(max(flushed_at))),"+
 			" toInt64(toUnixTimestamp64Milli(maxIf(watermark, watermark <= now64(3) + toIntervalMillisecond(%[1]d)))), toUInt8(max(watermark) > now64(3) + toIntervalMillisecond(%[1]d)),"+
 			" toInt64(toUnixTimestamp64Milli(now64(3))), hex(max(topic_id)), "+uptimeColumns+" FROM %[2]s WHERE %[3]s GROUP BY job, version, partition, epoch%[4]s",
 			skew, c.name(LedgerTable), whereAny(some, func(r *coverageRequest) *Job { return r.job }), byKey)
-		err := c.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
-			var job, id, server string
-			var version, up uint32
+		err := c.hearing(ctx, "read the ledger", sql, func(scan func(...any) error) error {
+			var job, id string
+			var version uint32
 			var partition uint16
 			var epoch, ahead uint8
 			var next, flushed, watermark int64
-			if err := scan(&job, &version, &partition, &epoch, &next, &flushed, &watermark, &ahead, (*int64)(&now), &id, &up, &server); err != nil {
+			if err := scan(&job, &version, &partition, &epoch, &next, &flushed, &watermark, &ahead, (*int64)(&now), &id); err != nil {
 				return err
 			}
-			c.uptimes.hear(c.shards[0].shard, server, up, asked)
 			topic, err := topicID(id)
 			for _, r := range some {
 				if r.job.is(job, version) {

@@ -52,15 +52,13 @@ type roundRequest struct {
 func (c *Client) readRounds(ctx context.Context, all []*roundRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.InsertTimeout) // as a flush's other statements
 	defer cancel()
-	asked := time.Now()
 	sql := fmt.Sprintf("SELECT job, version, greatest(max(opened), max(done)), "+uptimeColumns+" FROM %s WHERE %s GROUP BY job, version%s",
 		c.name("weir_rollups"), whereAny(all, func(r *roundRequest) *Job { return r.job }), byKey)
-	return c.query(ctx, "read the current round", sql, func(scan func(...any) error) error {
-		var job, server string
-		var version, up uint32
+	return c.hearing(ctx, "read the current round", sql, func(scan func(...any) error) error {
+		var job string
+		var version uint32
 		var opened uint64
-		err := scan(&job, &version, &opened, &up, &server)
-		c.uptimes.hear(c.shards[0].shard, server, up, asked)
+		err := scan(&job, &version, &opened)
 		for _, r := range all {
 			if r.job.is(job, version) {
 				r.opened = opened

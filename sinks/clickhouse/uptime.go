@@ -27,7 +27,7 @@ type uptime struct {
 // differ a little. A server that is back at once is noticed too, if it ran for longer than that.
 const uptimeSlack = 2 * time.Second
 
-// uptimeColumns are the columns of a question whose answer is heard.
+// uptimeColumns are the last columns of a statement for hearing.
 const uptimeColumns = "uptime(), toString(serverUUID())"
 
 // hear notes the uptime of a server of a shard, in an answer to a question of a time.
@@ -60,6 +60,26 @@ type restarted struct{ error }
 // Lost says to package jobs that changes which were acknowledged may be gone.
 func (restarted) Lost() bool { return true }
 
+// hearing runs a query on the home shard whose rows end in uptimeColumns, and notes the uptime. row scans the
+// columns before these. An answer without rows tells no uptime, so the server is asked for it then.
+func (c *Client) hearing(ctx context.Context, what, sql string, row func(scan func(...any) error) error) error {
+	heard, asked := false, time.Now()
+	err := c.query(ctx, what, sql, func(scan func(...any) error) error {
+		var up uint32
+		var id string
+		err := row(func(columns ...any) error { return scan(append(columns, &up, &id)...) })
+		if err == nil {
+			c.uptimes.hear(c.shards[0].shard, id, up, asked)
+			heard = true
+		}
+		return err
+	})
+	if err == nil && !heard {
+		err = c.hearFrom(ctx, c.shards[:1])
+	}
+	return err
+}
+
 // hearShards asks the shards that have no ledger, which nothing else asks for their uptime. Flushes report
 // a shard that does not answer.
 func (c *Client) hearShards(ctx context.Context) {
@@ -75,9 +95,11 @@ func (c *Client) hearFrom(ctx context.Context, on shards) error {
 		return r.query(ctx, "ask for the uptime", "SELECT "+uptimeColumns, func(scan func(...any) error) error {
 			var up uint32
 			var id string
-			err := scan(&up, &id)
+			if err := scan(&up, &id); err != nil {
+				return err
+			}
 			c.uptimes.hear(r.shard, id, up, asked)
-			return err
+			return nil
 		})
 	})
 }
