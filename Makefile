@@ -31,7 +31,7 @@ avx: ## bin/weir-avx: for processors with AVX2 (Intel from 2013, AMD from 2015);
 image: ## the container image weir:local, with version and revision stamped in
 	docker compose --env-file demo.env build weir
 
-# Packages whose tests start a program, the first. Go would serve their results
+# Packages whose tests start a program, those that take longest first. Go would serve their results
 # again although that program says something else by now: a broker, redis-server, go list.
 SEAMS := ./e2e ./sinks/clickhouse ./ingest ./cmd/weir ./serve/redis ./sketches/hll ./internal/local/... ./serve/http \
 	./locks/redislock ./sketches/geo ./sketches/bitmap ./internal/kafkatest ./internal/redistest ./internal/floors ./dashboards ./stack/... .

@@ -14,8 +14,8 @@ import (
 	"weir/internal/samesite"
 )
 
-// ClickHouse listens on a port of loopback that nobody is told. There it answers only requests that
-// have a secret in this header, because a web page in a browser on this machine may guess the port. The
+// ClickHouse listens on a random port of loopback, and answers only requests that have a secret in this
+// header, because a web page in a browser on this machine may guess the port. The
 // proxy, which has the engine's address, refuses what such a page sends, and adds the secret.
 const keyHeader = "X-Weir-Key"
 
