@@ -17,8 +17,6 @@ func (bitmapKind) String() string { return "bitmap" }
 
 func (bitmapKind) HoldsValues() bool { return true }
 
-func (bitmapKind) check(*Measure, func(bool, string, ...any)) {}
-
 func (bitmapKind) paths(*Measure) []string { return nil }
 
 func (bitmapKind) column(*Measure) column { return new(bitmapColumn) }

@@ -18,11 +18,6 @@ func (bloomKind) String() string { return "bloom" }
 
 func (bloomKind) HoldsValues() bool { return true }
 
-func (bloomKind) check(m *Measure, bad func(bool, string, ...any)) {
-	bad(m.Capacity >= 1, "measure %s: capacity %d", m.Name, m.Capacity)
-	bad(m.Error > 0 && m.Error < 1, "measure %s: error %v, want between 0 and 1", m.Name, m.Error)
-}
-
 func (bloomKind) paths(*Measure) []string { return nil }
 
 func (bloomKind) column(m *Measure) column {

@@ -81,39 +81,6 @@ const (
 	exists
 )
 
-// check calls bad for everything that is wrong with the condition.
-func (c *Condition) check(bad func(ok bool, format string, args ...any)) {
-	forms, tests := 0, 0
-	for _, there := range []bool{c.Path != "", c.Any != nil, c.All != nil, c.Not != nil} {
-		if there {
-			forms++
-		}
-	}
-	for _, t := range c.tests() {
-		if !t.given() {
-			continue
-		}
-		tests++
-		if t.op != exists && t.operand != "" {
-			_, err := compileTest(t)
-			bad(err == nil, "condition on %s: %s: %v", c.Path, t.key, err)
-		}
-		bad(t.op != exists || t.operand == "true" || t.operand == "false", "condition on %s: exists %s", c.Path, t.operand)
-	}
-	bad(forms > 0, "a condition without a field")
-	bad(forms <= 1, "a condition of %d forms", forms)
-	bad(forms != 1 || (tests > 0) == (c.Path != ""), "a condition on %q with %d tests", c.Path, tests)
-	for i := range c.Any {
-		c.Any[i].check(bad)
-	}
-	for i := range c.All {
-		c.All[i].check(bad)
-	}
-	if c.Not != nil {
-		c.Not.check(bad)
-	}
-}
-
 // A condition is a Condition made ready for the decoder's values.
 type condition struct {
 	at       int // index of the field's value; -1: not a test of a field

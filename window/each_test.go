@@ -312,21 +312,8 @@ func TestEachDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestEachSpec(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(*Spec)
-		want   string
-	}{
-		"format": {func(s *Spec) { s.Format = event.TSV }, "arrays of events in records of tsv"},
-		"path":   {func(s *Spec) { s.Each = "key:" }, "no array of events can be at"},
-		"chunk":  {func(s *Spec) { s.Chunk = 2 * MaxEachChunk }, "want at most 8192"},
-		"dedupe": {func(s *Spec) { s.Dedupe = &Dedupe{Path: "id", Error: 0.01} }, "dedupe of arrays of events that is not exact"},
-	} {
-		s := eachClicks(0)
-		if c.change(s); s.Validate() == nil || !strings.Contains(s.Validate().Error(), c.want) {
-			t.Errorf("%s: %v, want %s", name, s.Validate(), c.want)
-		}
-	}
+// TestEachLine: the events and the records of a line add up.
+func TestEachLine(t *testing.T) {
 	if MaxEachChunk*event.MaxEvents >= 1<<31 {
 		t.Error("a chunk may have more events than its counts hold")
 	}

@@ -28,8 +28,6 @@ func (k extreme) text(_ *Measure, rank uint64) string {
 	return strconv.FormatFloat(unrank(rank^k.flip), 'g', -1, 64)
 }
 
-func (extreme) check(*Measure, func(bool, string, ...any)) {}
-
 func (extreme) paths(*Measure) []string { return nil }
 
 func (k extreme) column(*Measure) column { return &extremeColumn{flip: k.flip} }

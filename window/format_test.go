@@ -164,10 +164,6 @@ func TestKeySchemas(t *testing.T) {
 		"7 event: the record's key: the record names no schema: it begins with neither 0 and an id nor 1 and a GUID"}; !slices.Equal(reasons, want) {
 		t.Errorf("dead letters %q, want %q", reasons, want)
 	}
-	bad := avroSpec()
-	if bad.Keyed, bad.Schema = true, "0123"; bad.Validate() == nil {
-		t.Error("keys name schemas where values do not")
-	}
 }
 
 // TestLostSchemas: records of a schema that is lost are malformed, and no schema is asked for;

@@ -19,10 +19,6 @@ func (geoKind) ByMember() bool { return true }
 
 func (geoKind) HoldsValues() bool { return false }
 
-func (geoKind) check(m *Measure, bad func(bool, string, ...any)) {
-	bad(m.Lon != "" && m.Lat != "", "measure %s: no fields of the position", m.Name)
-}
-
 func (geoKind) paths(m *Measure) []string { return []string{m.Lon, m.Lat} }
 
 func (geoKind) column(*Measure) column { return new(geoColumn) }

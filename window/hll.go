@@ -16,8 +16,6 @@ func (hllKind) String() string { return "hll" }
 
 func (hllKind) HoldsValues() bool { return false }
 
-func (hllKind) check(*Measure, func(bool, string, ...any)) {}
-
 func (hllKind) paths(*Measure) []string { return nil }
 
 func (hllKind) column(*Measure) column { return new(hllColumn) }

@@ -33,9 +33,6 @@ type Kind interface {
 	// does, or recognises them, as a filter does.
 	HoldsValues() bool
 
-	// check calls bad once for each condition that a measure of the kind must meet.
-	// The caller has checked Name and Path.
-	check(m *Measure, bad func(ok bool, format string, args ...any))
 	// paths returns the fields that a measure reads besides Path.
 	paths(m *Measure) []string
 	// intake makes the intake of a measure. also has the indexes in decoder.vals of

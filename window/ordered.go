@@ -35,8 +35,6 @@ func (k ordered) text(_ *Measure, number uint64) string {
 	return fmt.Sprintf("the value of the event at %d ms (check %06x)", k.time(number>>checkBits), number&(1<<checkBits-1))
 }
 
-func (ordered) check(*Measure, func(bool, string, ...any)) {}
-
 func (ordered) paths(*Measure) []string { return nil }
 
 func (ordered) column(*Measure) column { return new(orderedColumn) }

@@ -37,10 +37,6 @@ func QuantilesShown() [4]Shown {
 	return [...]Shown{{"_p50", 0.5}, {"_p90", 0.9}, {"_p95", 0.95}, {"_p99", 0.99}}
 }
 
-func (quantileKind) check(m *Measure, bad func(bool, string, ...any)) {
-	bad(m.Error >= LeastError && m.Error <= MostError, "measure %s: error %v, want %v to %v", m.Name, m.Error, LeastError, MostError)
-}
-
 func (quantileKind) paths(*Measure) []string { return nil }
 
 func (quantileKind) column(*Measure) column { return new(quantileColumn) }

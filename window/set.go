@@ -19,8 +19,6 @@ func (setKind) String() string { return "set" }
 
 func (setKind) HoldsValues() bool { return true }
 
-func (setKind) check(*Measure, func(bool, string, ...any)) {}
-
 func (setKind) paths(*Measure) []string { return nil }
 
 func (setKind) column(*Measure) column { return new(setColumn) }

@@ -1,7 +1,6 @@
 package window
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -128,74 +127,29 @@ const (
 	maxPayload = 16 << 10
 )
 
-// Validate reports every value that this package cannot work with. Users see
-// the errors of internal/config first, which name file and line.
+// Validate guards against a Spec made by hand with which an operator would divide by zero or lose events.
+// The rules for users are those of internal/config, which names file and line.
 func (s *Spec) Validate() error {
-	var errs []error
-	bad := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("window: job %s: "+format, append([]any{s.Job}, args...)...))
-		}
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("window: job %s: "+format, append([]any{s.Job}, args...)...)
 	}
-	bad(s.Job != "", "no name")
-	bad(s.Version >= 1, "version %d, want at least 1", s.Version)
-	bad((s.TimeField == "") == (s.TimeUnit == event.RecordTime), "time field %q of the unit %v", s.TimeField, s.TimeUnit)
-	bad(s.Schema == "" || s.Format.HasSchema(), "a schema, which %s does not need", s.Format)
-	bad(!s.Glue || s.Format == event.Avro && s.Schema == "" || s.Format == event.JSONSchema, "records of %v with a frame of AWS Glue", s.Format)
-	bad(!s.Keyed || s.Framed() && !s.Glue, "keys with schemas where values name none, or one of AWS Glue")
-	bad(s.LostSchemas == nil || s.Framed() && slices.IsSorted(s.LostSchemas), "lost schemas %q of records that name none, or out of order", s.LostSchemas)
-	bad(s.Columns == nil || s.Format.HasColumns(), "columns, which %s does not have", s.Format)
-	if s.Each != "" {
-		bad(s.Format.HasEach(), "arrays of events in records of %v", s.Format)
-		bad(event.CheckEach(s.Format, s.Each) == nil, "no array of events can be at %q", s.Each)
-		bad(s.Chunk <= MaxEachChunk, "chunk %d with arrays of events, want at most %d", s.Chunk, MaxEachChunk)
-		bad(s.Dedupe == nil || s.Dedupe.Exact, "dedupe of arrays of events that is not exact")
+	switch {
+	case s.Job == "" || s.Version < 1 || s.MaxGroups < 1:
+		return bad("version %d, max_groups %d, want a name and at least 1", s.Version, s.MaxGroups)
+	case s.Window < 1000 || s.Window%1000 != 0:
+		return bad("window %d ms, want whole seconds", s.Window)
+	case s.Chunk < 1 || s.Chunk > 1<<30 || s.Chunk&(s.Chunk-1) != 0:
+		return bad("chunk %d, want a power of two up to 2^30", s.Chunk)
+	case s.Each != "" && s.Chunk > MaxEachChunk:
+		return bad("chunk %d with arrays of events, want at most %d", s.Chunk, MaxEachChunk)
+	case (s.TimeField == "") != (s.TimeUnit == event.RecordTime):
+		return bad("time field %q of the unit %v", s.TimeField, s.TimeUnit)
+	case !slices.IsSorted(s.LostSchemas):
+		return bad("lost schemas %q, want them in order", s.LostSchemas)
+	case slices.ContainsFunc(s.Measures, func(m Measure) bool { return m.Kind == nil || m.Path == "" }):
+		return bad("a measure without a kind or a field")
 	}
-	bad(s.Window >= 1000 && s.Window%1000 == 0, "window %d ms, want whole seconds", s.Window)
-	bad(s.Lateness >= 0 && s.Skew >= 0, "negative lateness or skew")
-	bad(s.Chunk >= 1 && s.Chunk <= 1<<30 && s.Chunk&(s.Chunk-1) == 0, "chunk %d, want a power of two up to 2^30", s.Chunk)
-	bad(s.MaxGroups >= 1, "max_groups %d, want at least 1", s.MaxGroups)
-	names := map[string]bool{}
-	name := func(n string) {
-		bad(n != "" && !names[n], "column %q twice or empty", n)
-		names[n] = true
-	}
-	for _, c := range s.By {
-		name(c.Name)
-		if c.Path == "" {
-			bad(c.Lon != "" && c.Lat != "", "column %s: no field", c.Name)
-			bad(c.Precision >= 1 && c.Precision <= 12, "column %s: precision %d, want 1 to 12", c.Name, c.Precision)
-		}
-	}
-	for _, m := range s.Measures {
-		name(m.Name)
-		bad(m.Path != "", "measure %s: no field", m.Name)
-		if m.Kind == nil {
-			bad(false, "measure %s: no kind", m.Name)
-			continue
-		}
-		m.Kind.check(&m, bad)
-		if m.HasDefault {
-			bad(!m.Optional, "measure %s: optional, and with a default", m.Name)
-			wrong := m.CheckDefault()
-			bad(wrong == "", "measure %s: the default %s", m.Name, wrong)
-		}
-		for i := range m.Where {
-			m.Where[i].check(bad)
-		}
-	}
-	for i := range s.Where {
-		s.Where[i].check(bad)
-	}
-	if s.Dedupe != nil {
-		bad(s.Dedupe.Path != "", "dedupe: no field")
-		bad(s.Dedupe.Exact || s.Dedupe.Error > 0 && s.Dedupe.Error < 1, "dedupe: error %v, want between 0 and 1", s.Dedupe.Error)
-		bad(!s.Dedupe.Exact || s.Dedupe.Error == 0, "dedupe: error %v, and exact", s.Dedupe.Error)
-	}
-	if s.Throttle != nil {
-		s.Throttle.check(bad)
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // LooksBack reports whether the outcomes of a chunk depend on the chunk before it.

@@ -9,20 +9,18 @@ import (
 	"weir/event"
 )
 
-// TestValidate: a spec with a missing or invalid value is refused before a record is
-// read.
+// TestValidate: a spec made by hand that would stop an operator is refused before a record is read.
 func TestValidate(t *testing.T) {
 	if err := clicks().Validate(); err != nil {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(*Spec){
-		"measure without a field":       func(s *Spec) { s.Measures[0].Path = "" },
-		"positions without a latitude":  func(s *Spec) { s.Measures = []Measure{{Name: "p", Kind: Geo, Path: "user", Lon: "lon"}} },
-		"cell without a longitude":      func(s *Spec) { s.By = []Column{{Name: "cell", Lat: "lat", Precision: 5}} },
-		"condition without a field":     func(s *Spec) { s.Where = []Condition{{In: []string{"x"}}} },
-		"deduplication without a field": func(s *Spec) { s.Dedupe = &Dedupe{Error: 0.01} },
-		"a kind that there is not":      func(s *Spec) { s.Measures[0].Kind = nil },
-		"a chunk that is no power of 2": func(s *Spec) { s.Chunk = 3 },
+		"measure without a field":         func(s *Spec) { s.Measures[0].Path = "" },
+		"a kind that there is not":        func(s *Spec) { s.Measures[0].Kind = nil },
+		"a chunk that is no power of 2":   func(s *Spec) { s.Chunk = 3 },
+		"a window of half a second":       func(s *Spec) { s.Window = 500 },
+		"a time field of the unit record": func(s *Spec) { s.TimeUnit = event.RecordTime },
+		"arrays of events, large chunks":  func(s *Spec) { s.Each, s.Chunk = "batch", 2*MaxEachChunk },
 	} {
 		s := clicks()
 		spoil(s)

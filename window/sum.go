@@ -28,10 +28,6 @@ func (k sumKind) String() string { return k.name }
 // maxScale is the greatest Scale. With it a number may have nine digits before the point.
 const maxScale = 9
 
-func (sumKind) check(m *Measure, bad func(bool, string, ...any)) {
-	bad(m.Scale >= 0 && m.Scale <= maxScale, "measure %s: scale %d, want 0 to %d", m.Name, m.Scale, maxScale)
-}
-
 func (sumKind) paths(*Measure) []string { return nil }
 
 func (k sumKind) column(m *Measure) column { return &sumColumn{mean: k == Avg, scale: m.Scale} }

@@ -38,19 +38,6 @@ func (t *Throttle) window() (limits.Window, error) {
 // within its bound.
 const nano = 1_000_000
 
-func (t *Throttle) check(bad func(ok bool, format string, args ...any)) {
-	bad(t.Path != "", "throttle: no field")
-	bad(t.Per >= 1 && t.Per <= maxTime, "throttle: per %d ms, want 1 to %d", t.Per, maxTime)
-	bad(t.Funnel || t.Burst == 0, "throttle: a burst of %d without a funnel", t.Burst)
-	err := error(nil)
-	if t.Funnel {
-		_, err = t.funnel()
-	} else {
-		_, err = t.window()
-	}
-	bad(err == nil, "throttle: %v", err)
-}
-
 // A throttler has the limiters of the keys of one partition since the beginning of a chunk.
 type throttler struct {
 	form   *Throttle

@@ -29,13 +29,6 @@ func (topKind) String() string { return "topk" }
 
 func (topKind) HoldsValues() bool { return true }
 
-// MaxK is the greatest Measure.K.
-const MaxK = 1000
-
-func (topKind) check(m *Measure, bad func(bool, string, ...any)) {
-	bad(m.K >= 1 && m.K <= MaxK, "measure %s: k %d, want 1 to %d", m.Name, m.K, MaxK)
-}
-
 // Listed returns how many keys a Top of a measure of kind TopK lists at most: more than
 // it shows, because what one chunk or window does not list is unknown when it is added up
 // with others.
