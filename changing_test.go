@@ -63,10 +63,7 @@ func TestChanging(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s\n%v", text, err)
 		}
-		spec, err := cfg.Jobs[0].Spec()
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := cfg.Jobs[0].Spec()
 		j := clickhouse.Job{Spec: spec, Topic: cfg.Jobs[0].Topic, Keep: time.Duration(cfg.Jobs[0].Keep)}
 		for _, r := range cfg.Jobs[0].Rollups {
 			j.Rollups = append(j.Rollups, clickhouse.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep), KeepStates: time.Duration(r.KeepStates)})

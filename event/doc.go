@@ -43,7 +43,6 @@
 //	layout.go layout_amd64.go layout_other.go
 //	               the fast path: documents with the layout of an earlier one, on amd64 sixteen bytes at a time
 //	leaves.go      the values that a schema has, for a job that is made from it
-//	kinds.go       the kinds that the value at a path of a schema can have
 //	grammar.go     the slow path: the whole grammar of JSON
 //	text.go        eight bytes at a time: ends of strings and of numbers
 //	time.go        times in their units, and RFC 3339

@@ -1,9 +1,6 @@
 package event
 
-import (
-	"errors"
-	"strings"
-)
+import "strings"
 
 // With Form.Keyed the key of each record names its schema too, in front of it or in a header of its
 // own, as Confluent's serializers of keys write it. The key is then read as a value is: with a
@@ -13,7 +10,7 @@ import (
 const keySchemaHeader = "__key_schema_id"
 
 // errKeyBoth: a key with a schema is a value by itself or a record, and not both.
-var errKeyBoth = errors.New("event: a key that has a schema is read as a value or by its fields, and not both")
+var errKeyBoth = &PathConflict{"key:", "has a schema: it is read as a value or by its fields, and not both"}
 
 // A keyReader reads the values at paths that lead into keys that have a schema.
 type keyReader struct {

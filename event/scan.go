@@ -198,6 +198,11 @@ func newBranch(paths []string, wanted func(string) bool) (*branch, error) {
 	return root, nil
 }
 
+// A PathConflict is the error of a path that leads through another one, or the other way round.
+type PathConflict struct{ Path, text string }
+
+func (c *PathConflict) Error() string { return PathText(c.Path) + " " + c.text }
+
 func (b *branch) insert(path string, slot int) error {
 	steps, err := pathSteps(path)
 	if err != nil {
@@ -220,9 +225,9 @@ func (b *branch) insert(path string, slot int) error {
 		case last && f.sub == nil:
 			return fmt.Errorf("event: path %q is given twice", path)
 		case last:
-			return fmt.Errorf("event: path %q is the beginning of another path", path)
+			return &PathConflict{path, "is read as a value, and another path leads through it"}
 		case f.sub == nil:
-			return fmt.Errorf("event: path %q leads through %q, which is a path itself", path, path[:st.end])
+			return &PathConflict{path, "leads through " + PathText(path[:st.end]) + ", which is read as a value"}
 		}
 		b = f.sub
 	}

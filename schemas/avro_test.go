@@ -294,7 +294,6 @@ func TestAvroReadsAsTheReference(t *testing.T) {
 			}
 		}
 	}
-	checkKinds(t, mustAvro(t, everything), kinds)
 	for path, of := range kinds {
 		never := strings.Contains(path, "absent") || path == "none" || path == "nulls[1]"
 		if never != (len(of) == 1 && of[event.Missing] > 0) {

@@ -95,12 +95,3 @@ func (f *File) Leads(each, path string) bool {
 	of, path := f.schema.Of(each, path)
 	return of != nil && of.Leads(path)
 }
-
-// Kinds returns the kinds of the value to which a path leads.
-func (f *File) Kinds(each, path string) event.Kinds {
-	of, path := f.schema.Of(each, path)
-	if of == nil {
-		return 0
-	}
-	return of.Kinds(path)
-}

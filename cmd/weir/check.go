@@ -144,8 +144,8 @@ const compactedTopic = "the topic is compacted (cleanup.policy): records may van
 func (k *checker) registry(cfg *config.Config) {
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
-		s, err := j.Spec()
-		if err != nil || !s.Framed() || cfg.Registry.URL == "" {
+		s := j.Spec()
+		if !s.Framed() || cfg.Registry.URL == "" {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
@@ -164,14 +164,12 @@ func (k *checker) registry(cfg *config.Config) {
 func (k *checker) lost(cfg *config.Config) {
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
-		if s, err := j.Spec(); err == nil {
-			if err := checkLost(k.ctx, cfg, s, j.Place); err != nil {
-				code, hint := classify(err)
-				if hint != "" {
-					err = fmt.Errorf("%w: %s", err, hint)
-				}
-				k.result("registry", "job "+j.Name, "", err, code)
+		if err := checkLost(k.ctx, cfg, j.Spec(), j.Place); err != nil {
+			code, hint := classify(err)
+			if hint != "" {
+				err = fmt.Errorf("%w: %s", err, hint)
 			}
+			k.result("registry", "job "+j.Name, "", err, code)
 		}
 	}
 }
@@ -314,11 +312,7 @@ func (k *checker) clickhouse(cfg *config.Config) {
 	var all []clickhouse.Job
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
-		s, err := j.Spec()
-		if !k.result("schema", "meaning of job "+j.Name, "", err, exitConfig) {
-			continue
-		}
-		job := sinkJob(j, s)
+		job := sinkJob(j, j.Spec())
 		all = append(all, job)
 		ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 		sink, err := client.Job(ctx, job)
@@ -330,7 +324,7 @@ func (k *checker) clickhouse(cfg *config.Config) {
 			k.add(finding{"schema", "tables of job " + j.Name, "warning", note, 0})
 		}
 		if k.topics[j.Topic] {
-			k.position(cfg, j, s, sink)
+			k.position(cfg, j, job.Spec, sink)
 			k.ledger(cfg, j, sink)
 		}
 	}

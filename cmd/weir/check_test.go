@@ -184,18 +184,16 @@ func TestCheckFrozenReplica(t *testing.T) {
 	}
 }
 
-// TestConfigWarnings: weir check, weir run and weir up name the place of what is suspicious in the
-// configuration: a line of the file, or an environment variable.
+// TestConfigWarnings: weir check, weir run and weir up name an environment variable that is no key.
 func TestConfigWarnings(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "weir.yaml")
-	job := "jobs:\n  - name: a\n    topic: a\n    time: {field: ts}\n    window: 1m\n    where: [{field: \"header:n\", at_least: 7}]\n"
+	job := "jobs:\n  - name: a\n    topic: a\n    time: {field: ts}\n    window: 1m\n"
 	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("WEIR_KAFKA_BROKER", "a:1")
 	const variable = "WEIR_KAFKA_BROKER: no key of this name; did you mean WEIR_KAFKA_BROKERS?"
-	condition := file + ":6:43: jobs[0].where[0].at_least: header:n is a text, which 7 is not: the test never holds"
 	taken, err := net.Listen("tcp", "127.0.0.1:0") // weir up ends at it
 	if err != nil {
 		t.Fatal(err)
@@ -209,10 +207,8 @@ func TestConfigWarnings(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		execute(await.Context(t), args, &stdout, &stderr)
 		out := stdout.String() + stderr.String()
-		for _, want := range []string{variable, condition} {
-			if strings.Count(out, want) != 1 {
-				t.Errorf("weir %s does not say %q once:\n%s", args[0], want, out)
-			}
+		if strings.Count(out, variable) != 1 {
+			t.Errorf("weir %s does not say %q once:\n%s", args[0], variable, out)
 		}
 	}
 }

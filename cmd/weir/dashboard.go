@@ -28,10 +28,7 @@ Prometheus. Nothing is connected to.`,
 			if err != nil {
 				return err
 			}
-			js, err := sinkJobs(cfg)
-			if err != nil {
-				return err
-			}
+			js := sinkJobs(cfg)
 			suffix := ""
 			if len(cfg.ClickHouse.Shards) > 0 {
 				if suffix = clickhouse.AllShards; cfg.ClickHouse.Cluster == "" {

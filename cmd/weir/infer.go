@@ -266,10 +266,7 @@ func tryJob(ctx context.Context, text []byte, records []event.Record, facts *inf
 	if err != nil {
 		return outcomes, 0, err
 	}
-	spec, err := cfg.Jobs[0].Spec()
-	if err != nil {
-		return outcomes, 0, err
-	}
+	spec := cfg.Jobs[0].Spec()
 	judge, err := window.NewJudge(spec)
 	if err != nil {
 		return outcomes, 0, err

@@ -36,10 +36,7 @@ each statement in weir_schema.`,
 				return err
 			}
 			defer client.Close()
-			js, err := sinkJobs(cfg)
-			if err != nil {
-				return err
-			}
+			js := sinkJobs(cfg)
 			steps, err := client.Migrate(c.Context(), js, m)
 			for i, s := range steps {
 				if s.Shard != "" && (i == 0 || s.Shard != steps[i-1].Shard) {

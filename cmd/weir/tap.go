@@ -167,10 +167,7 @@ func (t *tap) choose(cfg *config.Config, job, from, until string) error {
 
 func (t *tap) run(ctx context.Context, cfg *config.Config) error {
 	log := newLog(t.err, cfg.Log)
-	spec, err := t.job.Spec()
-	if err != nil {
-		return &exit{exitConfig, err, ""}
-	}
+	spec := t.job.Spec()
 	src, err := source(cfg, t.job, ingest.Database{}, log, outage.New(log), false)
 	if err != nil {
 		return err

@@ -18,8 +18,8 @@ import (
 // record at which each of them stands. It returns how many do, and an empty text if none does or
 // that cannot be found out.
 func waitingForSchemas(ctx context.Context, cfg *config.Config, j *config.Job, src *ingest.Source, ledger jobs.Ledger, partitions []int32) (waiting int, text string) {
-	spec, err := j.Spec()
-	if err != nil || !spec.Framed() {
+	spec := j.Spec()
+	if !spec.Framed() {
 		return 0, ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)

@@ -356,10 +356,7 @@ func (u *up) migrate(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	js, err := sinkJobs(u.cfg)
-	if err != nil {
-		return err
-	}
+	js := sinkJobs(u.cfg)
 	steps, err := client.Migrate(ctx, js, clickhouse.Migration{})
 	if err != nil {
 		return err

@@ -125,10 +125,7 @@ func (s *spanFlags) open(c *cobra.Command) (*books, error) {
 // sink returns what reads and writes the tables of a job. It prints in what they differ from the
 // configuration, because that may explain what is found, and come back after a repair.
 func (b *books) sink(ctx context.Context, j *config.Job, say io.Writer) (*clickhouse.Sink, *window.Spec, error) {
-	s, err := j.Spec()
-	if err != nil {
-		return nil, nil, &exit{exitConfig, err, ""}
-	}
+	s := j.Spec()
 	sink, err := b.client.Job(ctx, sinkJob(j, s))
 	if err != nil {
 		return nil, nil, err

@@ -48,10 +48,7 @@ func database(cfg *config.Config, id string) ingest.Database {
 // source opens one job's reader; with awaits it waits for missing rights.
 func source(cfg *config.Config, j *config.Job, into ingest.Database, log *slog.Logger, outages *outage.Reporter, awaits bool) (*ingest.Source, error) {
 	k := &cfg.Kafka
-	s, err := j.Spec()
-	if err != nil {
-		return nil, &exit{exitConfig, err, ""}
-	}
+	s := j.Spec()
 	c := ingest.Config{
 		Brokers: k.Brokers, Group: group(cfg, j), Topic: j.Topic, Envelopes: s.ReadsEnvelope(), ClientID: self.String(), Gone: self.succeeds,
 		Database: into, Session: time.Duration(k.Session), Rack: k.Rack, AwaitRights: awaits, Log: log, Outages: outages,
@@ -184,16 +181,11 @@ func sinkJob(j *config.Job, s *window.Spec) clickhouse.Job {
 }
 
 // sinkJobs returns all configured jobs in that form.
-func sinkJobs(cfg *config.Config) ([]clickhouse.Job, error) {
-	var out []clickhouse.Job
+func sinkJobs(cfg *config.Config) (all []clickhouse.Job) {
 	for i := range cfg.Jobs {
-		s, err := cfg.Jobs[i].Spec()
-		if err != nil {
-			return nil, &exit{exitConfig, err, ""}
-		}
-		out = append(out, sinkJob(&cfg.Jobs[i], s))
+		all = append(all, sinkJob(&cfg.Jobs[i], cfg.Jobs[i].Spec()))
 	}
-	return out, nil
+	return all
 }
 
 // kafkaSource adapts ingest's types to the interfaces that jobs declares.

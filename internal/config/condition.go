@@ -99,31 +99,11 @@ func (v *validator) where(at string, j *Job, w *Where) {
 	v.must(forms == 1, at, "needs one of field (the path that it tests), any, all and not; make each further one a condition of its own")
 	v.must(forms == 0 || w.Field != nil || tests == nil && w.Apply == nil, at, "has a test or apply without field; make it a condition of its own, with the path that it tests in field")
 	v.must(w.Field == nil || tests != nil, at, "needs a test such as in: [view, click], is: view, at_least: 10, prefix: /p/ or exists: true")
-	v.constants(at, j, w, tests)
-}
-
-// constants warns of constants of another kind than the field ever has, so that a test never holds, or
-// always, and every number of the job may be wrong. These are no mistakes that stop a job, because one
-// that has them already could lose them only with a new version.
-func (v *validator) constants(at string, j *Job, w *Where, tests []operand) {
-	kinds := j.kinds(w.Field, w.Apply)
 	for _, o := range tests {
-		of := event.Numbers
-		if strings.HasPrefix(o.value, `"`) {
-			of = event.Strings
-		} else if o.value == "true" || o.value == "false" {
-			of = event.Bools
-		}
+		isBool, isText := o.value == "true" || o.value == "false", strings.HasPrefix(o.value, `"`)
 		ordered := slices.Contains([]string{"below", "at_most", "above", "at_least"}, o.key)
-		if v.must(!ordered || of != event.Bools, at+"."+o.key, "%s has no order; write is: %[1]s", o.value); o.texts != nil || o.key == "exists" || kinds == 0 || kinds&of != 0 {
-			continue
-		}
-		holds := "never"
-		if o.key == "is_not" {
-			holds = "always"
-		}
-		v.warn(at+"."+o.key, "%s is %s, which %s is not: the test %s holds; write a constant of the field's kind (a text in quotes, a number without)",
-			fieldName(w.Field, w.Apply), kindWords(kinds), o.value, holds)
+		v.must(!ordered || !isBool, at+"."+o.key, "%s has no order; write is: %[1]s", o.value)
+		v.must(o.value == "" || o.key == "exists" || isText || !j.isText(w.Field), at+"."+o.key, "%s is a text, and %s is none; put it in quotes, or name another field", strings.Join(w.Field, " or "), o.value)
 	}
 }
 

@@ -32,10 +32,7 @@ jobs:
 // TestConditions: what a file says about fields and conditions reaches the core.
 func TestConditions(t *testing.T) {
 	cfg, _ := mustLoad(t, Options{File: "weir.yaml", Data: []byte(conditional)})
-	spec, err := cfg.Jobs[0].Spec()
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := cfg.Jobs[0].Spec()
 	var got strings.Builder
 	got.WriteString(spec.Meaning() + "\n")
 	for i := range spec.Measures {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"weir/event"
 	"weir/window"
 )
 
@@ -29,35 +28,31 @@ type Measure struct {
 // A measureKind is a kind of measure as a configuration knows it.
 type measureKind struct {
 	window.Kind
-	reads  what     // of its field
+	number bool     // its field is a number
 	people bool     // its ids come back: there are views of retention, sessions and funnels
 	about  string   // what it does, for the reference: "counts distinct ids"
 	parts  []string // the suffixes of its columns in views, if there is not one without
 
-	judge func(v *validator, at string, m *Measure) // reports values of keys that do not fit together; nil: nothing
+	least, most float64 // the bounds of its error, if they are narrower than those of the key
 }
 
 // measureKinds has every kind, in the order of the reference.
 var measureKinds = []measureKind{
-	{Kind: window.HLL, reads: anID, about: "counts distinct ids (0.81 % error, 12 KiB at most)"},
-	{Kind: window.Set, reads: anID, people: true, parts: []string{"_ids"}, // the column of the hashes
+	{Kind: window.HLL, about: "counts distinct ids (0.81 % error, 12 KiB at most)"},
+	{Kind: window.Set, people: true, parts: []string{"_ids"}, // the column of the hashes
 		about: "keeps ids, texts or numbers, by hashes of 32 bits: counts them within 0.02 % of a million, and tells who came back"},
-	{Kind: window.Bitmap, reads: anID, people: true, about: "keeps the ids themselves, unsigned integers below 2^32"},
-	{Kind: window.Bloom, reads: anID, about: "answers whether an id was seen", judge: func(v *validator, at string, m *Measure) {
-		v.filter(at+".capacity", m.Capacity, m.Error, "window and group")
-	}},
-	{Kind: window.Min, reads: aNumber, about: "keeps the least value of a number"},
-	{Kind: window.Max, reads: aNumber, about: "keeps the greatest value of a number"},
-	{Kind: window.First, reads: aValue, about: "keeps the value of a field of the earliest event, a text, number or bool of at most 1 KiB"},
-	{Kind: window.Last, reads: aValue, about: "keeps the value of a field of the latest event, a text, number or bool of at most 1 KiB"},
-	{Kind: window.Sum, reads: aNumber, about: "adds up a number, exactly"},
-	{Kind: window.Avg, reads: aNumber, about: "keeps the mean of a number"},
-	{Kind: window.Quantile, reads: aNumber, parts: quantileParts(),
-		about: "keeps a histogram of a number, of which every quantile is known within the error", judge: func(v *validator, at string, m *Measure) {
-			v.must(m.Error >= window.LeastError && m.Error <= window.MostError, at+".error", "%v is out of range; give it %v to %v", m.Error, window.LeastError, window.MostError)
-		}},
-	{Kind: window.TopK, reads: aValue, about: "keeps the most frequent values of a field, texts, numbers or bools of at most 1 KiB, with bounds of their counts"},
-	{Kind: window.Geo, reads: anID, about: "keeps the last position of each member"},
+	{Kind: window.Bitmap, people: true, about: "keeps the ids themselves, unsigned integers below 2^32"},
+	{Kind: window.Bloom, about: "answers whether an id was seen"},
+	{Kind: window.Min, number: true, about: "keeps the least value of a number"},
+	{Kind: window.Max, number: true, about: "keeps the greatest value of a number"},
+	{Kind: window.First, about: "keeps the value of a field of the earliest event, a text, number or bool of at most 1 KiB"},
+	{Kind: window.Last, about: "keeps the value of a field of the latest event, a text, number or bool of at most 1 KiB"},
+	{Kind: window.Sum, number: true, about: "adds up a number, exactly"},
+	{Kind: window.Avg, number: true, about: "keeps the mean of a number"},
+	{Kind: window.Quantile, number: true, parts: quantileParts(), least: window.LeastError, most: window.MostError,
+		about: "keeps a histogram of a number, of which every quantile is known within the error"},
+	{Kind: window.TopK, about: "keeps the most frequent values of a field, texts, numbers or bools of at most 1 KiB, with bounds of their counts"},
+	{Kind: window.Geo, about: "keeps the last position of each member"},
 }
 
 func quantileParts() (all []string) {
@@ -104,20 +99,20 @@ func (m *Measure) spec() window.Measure {
 }
 
 // measure checks what the keys of a measure say together.
-func (v *validator) measure(at string, m *Measure) {
+func (v *validator) measure(at string, j *Job, m *Measure) {
 	k, w := m.kind(), m.spec()
-	if k.judge != nil {
-		k.judge(v, at, m)
+	v.must(!k.number || m.Apply == nil, at+".apply", "functions make texts of texts, and %s measures a number; leave apply out", m.Kind)
+	if k.number {
+		v.number(at+".field", j, m.Field)
 	}
-	v.must(k.reads != aNumber || m.Apply == nil, at+".apply", "functions make texts of texts, and %s measures a number; leave apply out", m.Kind)
-	if m.Default == nil {
+	v.position(at, j, m.Lon, m.Lat)
+	if m.Capacity > 0 {
+		v.filter(at+".capacity", m.Capacity, m.Error, "window and group")
+	}
+	v.must(k.most == 0 || m.Error >= k.least && m.Error <= k.most, at+".error", "%v is out of range; give it %v to %v", m.Error, k.least, k.most)
+	if m.Default == nil || !v.must(!m.Optional, at+".default", "an event without the field counts with the default, so optional has no use; keep one of the two") {
 		return
 	}
-	if v.must(!m.Optional, at+".default", "an event without the field counts with the default, so optional has no use; keep one of the two") {
-		_, isNumber := event.Value{Kind: event.Number, Bytes: []byte(*m.Default)}.Float()
-		if v.must(k.reads != aNumber || isNumber, at+".default", "%q is no number of JSON, or beyond 1.7e308; write it like 10, -0.5 or 1e6", *m.Default) {
-			wrong := w.CheckDefault()
-			v.must(wrong == "", at+".default", "%s", wrong)
-		}
-	}
+	wrong := w.CheckDefault()
+	v.must(wrong == "", at+".default", "%q %s; write one that the measure can take, a number like 10, -0.5 or 1e6", *m.Default, wrong)
 }

@@ -21,10 +21,7 @@ func TestSources(t *testing.T) {
 		if !strings.Contains(out.String(), "window: 1m # preset "+source+":") {
 			t.Errorf("printed as\n%s", &out)
 		}
-		s, err := cfg.Jobs[0].Spec()
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := cfg.Jobs[0].Spec()
 		fmt.Fprintf(&meanings, "== %s\n%s", source, s.Meaning())
 		for _, m := range s.Measures {
 			fmt.Fprintf(&meanings, "%s: %s\n", m.Name, m.Meaning())

@@ -7,26 +7,17 @@ import (
 	"weir/window"
 )
 
-// Spec returns the job in the form of package window. Load checks everything that Spec
-// checks, so an error here means that Load lacks a check.
-func (j *Job) Spec() (*window.Spec, error) {
-	unit, err := event.ParseUnit(j.Time.Unit)
-	if err != nil {
-		return nil, err
-	}
-	format, err := event.ParseFormat(j.Format)
-	if err != nil {
-		return nil, err
-	}
+// Spec returns the job in the form of package window. It is one that Load has checked.
+func (j *Job) Spec() *window.Spec {
+	unit, _ := event.ParseUnit(j.Time.Unit) // which are words of an enum
+	format, _ := event.ParseFormat(j.Format)
 	s := &window.Spec{
 		Job: j.Name, Version: j.Version, Format: format, Each: event.ParsePathText(j.Each), Columns: j.Columns,
 		TimeField: fieldOf(j.Time.Field, nil), TimeUnit: unit,
 		Window: millis(j.Window), Lateness: millis(j.Lateness), Skew: millis(j.Skew),
 		Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups,
+		Glue: j.Framing == "glue", Keyed: j.KeyFormat != "", LostSchemas: lostSchemas(j.Lost), Where: conditions(j.Where),
 	}
-	s.Glue = j.Framing == "glue"
-	s.Keyed = j.KeyFormat != ""
-	s.LostSchemas = lostSchemas(j.Lost)
 	if j.Schema != nil {
 		s.Schema = j.Schema.Digest
 	}
@@ -43,7 +34,6 @@ func (j *Job) Spec() (*window.Spec, error) {
 	for i := range j.Measures {
 		s.Measures = append(s.Measures, j.Measures[i].spec())
 	}
-	s.Where = conditions(j.Where)
 	if j.Dedupe != nil {
 		s.Dedupe = &window.Dedupe{Path: fieldOf(j.Dedupe.Field, j.Dedupe.Apply), Error: j.Dedupe.Error, Exact: j.Dedupe.Exact}
 	}
@@ -54,7 +44,7 @@ func (j *Job) Spec() (*window.Spec, error) {
 		key := j.HashKey.Key128()
 		s.HashKey = &key
 	}
-	return s, s.Validate()
+	return s
 }
 
 func millis(d Duration) event.Time { return event.Time(time.Duration(d).Milliseconds()) }

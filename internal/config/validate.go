@@ -21,11 +21,6 @@ func (v *validator) complain(path, format string, args ...any) {
 	v.problems.add(v.origins.nearest(path), path, format, args...)
 }
 
-// warn is complain for what is suspicious but harmless.
-func (v *validator) warn(path, format string, args ...any) {
-	(*problems)(&v.origins.Warnings).add(v.origins.nearest(path), path, format, args...)
-}
-
 // must is complain for a rule that does not hold; it returns whether it holds.
 func (v *validator) must(holds bool, path, format string, args ...any) bool {
 	if !holds {

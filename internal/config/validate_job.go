@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"reflect"
@@ -13,21 +14,27 @@ import (
 	"weir/event"
 	"weir/limits"
 	"weir/sketches/bloom"
+	"weir/window"
 )
 
 // job checks one job. Each of its values already has the right form.
 func (v *validator) job(path string, j *Job) {
+	before := len(v.problems)
 	v.windows(path, j)
 	v.columns(path, j)
-	v.paths(path, j)
 	v.format(path, j)
-	v.kinds(path, j)
 	table().child("jobs").walk(reflect.ValueOf(j).Elem(), path, func(_ *key, section reflect.Value, at string) {
 		switch s := section.Addr().Interface().(type) {
 		case *Where:
 			v.where(at, j, s)
 		case *Measure:
-			v.measure(at, s)
+			v.measure(at, j, s)
+		case *Time:
+			if s.Unit != event.RFC3339.String() && s.Unit != event.ISO8601.String() {
+				v.number(at+".field", j, s.Field)
+			}
+		case *Geohash:
+			v.position(at, j, s.Lon, s.Lat)
 		}
 	})
 	if d := j.Dedupe; d != nil {
@@ -48,6 +55,9 @@ func (v *validator) job(path string, j *Job) {
 	v.must(j.Chunk == below, path+".chunk", "%d is no power of two; try %d or %d", j.Chunk, below, 2*below)
 	v.must(!strings.HasPrefix(j.Name, "weir_"), path+".name", "names that begin with weir_ are kept for weir's own tables; choose another name")
 	v.must(!versionTail.MatchString(j.Name), path+".name", "names that end like %s are kept for versions of a job; leave the end out and say version", j.Name)
+	if len(v.problems) == before {
+		v.reads(path, j)
+	}
 }
 
 var versionTail = regexp.MustCompile(`_v[0-9]+$`)
@@ -158,69 +168,21 @@ func (v *validator) columns(path string, j *Job) {
 	}
 }
 
-// fieldName names a field in a message.
-func fieldName(paths, apply []string) string {
-	name := strings.Join(paths, " or ")
-	for _, fn := range apply {
-		name = fn + " of " + name
-	}
-	return name
+// number checks that a number can be at one of some paths.
+func (v *validator) number(at string, j *Job, paths []string) {
+	v.must(!j.isText(paths), at, "%s is a text, and a number is needed; name another field", strings.Join(paths, " or "))
 }
 
-// what is what a key reads of a field: values of these kinds, or of any if none is named.
-type what struct {
-	kinds event.Kinds
-	words string
+func (v *validator) position(at string, j *Job, lon, lat []string) {
+	v.number(at+".lon", j, lon)
+	v.number(at+".lat", j, lat)
 }
 
-var (
-	anything what
-	aText    = what{event.Strings, "a text"}
-	aNumber  = what{event.Numbers, "a number"}
-	anID     = what{event.Numbers | event.Strings, "a text or a number"}
-	aValue   = what{event.Numbers | event.Strings | event.Bools, "a text, number or bool"}
-)
-
-// A use is a key that names a field, and what it reads of it.
-type use struct {
-	at           string
-	paths, apply []string
-	reads        what
-}
-
-// uses returns every key of a job that names a field.
-func (j *Job) uses() (all []use) {
-	table().child("jobs").walk(reflect.ValueOf(j).Elem(), "", func(k *key, section reflect.Value, at string) {
-		var u use
-		switch s := section.Addr().Interface().(type) {
-		case *Time:
-			u.reads = aNumber
-			if s.Unit == event.RFC3339.String() || s.Unit == event.ISO8601.String() {
-				u.reads = aText
-			}
-		case *Column:
-			u.reads, u.apply = aValue, s.Apply
-		case *Dedupe:
-			u.reads, u.apply = anID, s.Apply
-		case *Throttle:
-			u.reads, u.apply = anID, s.Apply
-		case *Measure:
-			u.reads, u.apply = s.kind().reads, s.Apply
-		case *Where:
-			u.apply = s.Apply
-		}
-		for _, c := range k.keys {
-			if c.format != "path" || section.FieldByIndex(c.index).IsZero() {
-				continue
-			}
-			u.at, u.paths = join(at, c.name), section.FieldByIndex(c.index).Interface().([]string)
-			if c.name == "lon" || c.name == "lat" {
-				u.reads, u.apply = aNumber, nil
-			}
-			all = append(all, u)
-		}
+// isText reports whether some paths lead to nothing but texts, as headers and most keys of records are.
+func (j *Job) isText(paths []string) bool {
+	return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool {
+		return !strings.HasPrefix(p, "header:") && (p != "key" || j.KeyFormat != "") || strings.Contains(p, "[json]")
 	})
-	return all
 }
 
 // A field is a path that a job reads, in the form of package event, and the key that names it.
@@ -228,62 +190,40 @@ type field struct{ at, path string }
 
 // fields returns every path that the job reads.
 func (j *Job) fields() (all []field) {
-	for _, u := range j.uses() {
-		for i, p := range u.paths {
-			at := u.at
-			if len(u.paths) > 1 {
-				at = fmt.Sprintf("%s[%d]", at, i)
+	table().child("jobs").walk(reflect.ValueOf(j).Elem(), "", func(k *key, section reflect.Value, at string) {
+		for _, c := range k.keys {
+			if c.format != "path" {
+				continue
 			}
-			all = append(all, field{at, event.ParsePathText(p)})
+			paths := section.FieldByIndex(c.index).Interface().([]string)
+			for i, p := range paths {
+				below := join(at, c.name)
+				if len(paths) > 1 {
+					below += fmt.Sprintf("[%d]", i)
+				}
+				all = append(all, field{below, event.ParsePathText(p)})
+			}
 		}
-	}
+	})
 	return all
 }
 
-// paths checks that no field is both a value and an object with other fields.
-func (v *validator) paths(path string, j *Job) {
-	fields := j.fields()
-	if j.Each != "" && j.Each != event.Whole { // beside the events there is their array
-		fields = append(fields, field{"each", event.OfRecord + event.ParsePathText(j.Each)})
+// reads checks that an operator can read the fields of a job together. An error that is no conflict of two
+// says that they are too many.
+func (v *validator) reads(path string, j *Job) {
+	_, err := window.NewOperator(j.Spec())
+	conflict := (*event.PathConflict)(nil)
+	if !errors.As(err, &conflict) {
+		v.must(err == nil, path, "%v; read fewer fields", errors.Unwrap(err))
+		return
 	}
-	format, _ := event.ParseFormat(j.Format)
-	distinct := map[string]bool{}
-	for _, f := range fields {
-		if text, _, ok := strings.Cut(f.path, "[json]"); ok { // the text on the way is a value too
-			distinct[text] = true
-		}
-		distinct[f.path] = true
-	}
-	v.must(len(distinct) <= event.MaxPaths, path, "reads %d different fields; at most %d", len(distinct), event.MaxPaths)
-	for _, f := range fields {
-		if strings.HasPrefix(f.path, "header:") || format.HasColumns() { // names with dots, not steps
-			continue
-		}
-		for i := range len(f.path) {
-			outer, rest := f.path[:i], f.path[i:]
-			inKey := outer == "key:" && rest != "" && j.KeyFormat != ""
-			if (inKey || rest[0] == '.' || rest[0] == '[' && !strings.HasPrefix(rest, "[json]")) && distinct[outer] {
-				v.complain(path+"."+f.at, "%s leads through %s, which this job reads as a value; name a value inside it there too, or leave one of them out", event.PathText(f.path), event.PathText(outer))
-				break
-			}
+	for _, f := range append(j.fields(), field{"each", event.OfRecord + event.ParsePathText(j.Each)}) {
+		if slices.Contains([]string{conflict.Path, event.OfRecord + conflict.Path, "key:" + conflict.Path}, f.path) {
+			path += "." + f.at
+			break
 		}
 	}
-}
-
-// kinds checks that no number, text or id is read of what is never one, because every event that has it would
-// be malformed.
-func (v *validator) kinds(path string, j *Job) {
-	for _, u := range j.uses() {
-		has := j.kinds(u.paths, u.apply)
-		remedy := "name another field"
-		switch {
-		case has == event.Composites:
-			remedy = fmt.Sprintf("name a value in it, such as %s.value or %[1]s[0]", u.paths[0])
-		case u.at == "time.field":
-			remedy = "name another unit or field"
-		}
-		v.must(u.reads == anything || has == 0 || has&u.reads.kinds != 0, path+"."+u.at, "%s is %s, and %s is needed; %s", fieldName(u.paths, u.apply), kindWords(has), u.reads.words, remedy)
-	}
+	v.complain(path, "%v; read values inside it only, or leave one of them out", conflict)
 }
 
 // filter checks that a Bloom filter has at most 2^32 bits, and that a few of them

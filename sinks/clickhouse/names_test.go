@@ -44,10 +44,7 @@ jobs:
 	}
 	for i := range cfg.Jobs {
 		c := &cfg.Jobs[i]
-		spec, err := c.Spec()
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := c.Spec()
 		j := Job{Spec: spec, Topic: c.Topic, Keep: time.Duration(c.Keep)}
 		for _, r := range c.Rollups {
 			j.Rollups = append(j.Rollups, Rollup{Window: time.Duration(r.Window)})
