@@ -26,6 +26,16 @@ type question struct {
 	url.Values
 }
 
+// parseQuestion reads a question as a stream has it: a path, ? and parameters.
+func parseQuestion(text string) (question, error) {
+	path, parameters, _ := strings.Cut(text, "?")
+	values, err := url.ParseQuery(parameters)
+	return question{path, values}, err
+}
+
+// id is the same for equal questions.
+func (q question) id() string { return q.path + "?" + q.Encode() }
+
 // An endpoint answers the questions of one path.
 type endpoint struct {
 	parameters []string // all names; those that end in a dot begin one
@@ -434,9 +444,6 @@ type made struct {
 	Partial string    `json:"partial,omitempty"` // why it lacks what ClickHouse holds
 	found   bool      // there is something to tell
 }
-
-// lacks says that ClickHouse could not be asked.
-func (m made) lacks() bool { return m.Partial != "" }
 
 func (m made) unknown() error { return unknown(m.Partial, m.found) }
 

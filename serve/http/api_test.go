@@ -459,8 +459,8 @@ func TestStream(t *testing.T) {
 		}
 	}
 	e.http.hub.mu.Lock()
-	if topics := len(e.http.hub.topics); topics != 2 || len(asked) != 2 {
-		t.Errorf("%d topics, %v", topics, asked)
+	if n := len(e.http.hub.standing); n != 2 || len(asked) != 2 {
+		t.Errorf("%d questions, %v", n, asked)
 	}
 	e.http.hub.mu.Unlock()
 	first.end()
@@ -468,8 +468,8 @@ func TestStream(t *testing.T) {
 	empty := func() error {
 		e.http.hub.mu.Lock()
 		defer e.http.hub.mu.Unlock()
-		if len(e.http.hub.topics) > 0 || e.http.hub.viewers > 0 {
-			return fmt.Errorf("%d topics and %d viewers are left", len(e.http.hub.topics), e.http.hub.viewers)
+		if len(e.http.hub.standing) > 0 || e.http.hub.viewers > 0 {
+			return fmt.Errorf("%d questions and %d viewers are left", len(e.http.hub.standing), e.http.hub.viewers)
 		}
 		return nil
 	}

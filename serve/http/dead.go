@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"slices"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -47,9 +46,6 @@ type deadLettersReply struct {
 	Partial     string       `json:"partial,omitempty"` // why some may be missing
 }
 
-// lacks says that ClickHouse was waited for in vain.
-func (r deadLettersReply) lacks() bool { return r.Partial != "" }
-
 func (r deadLettersReply) unknown() error { return unknown(r.Partial, len(r.DeadLetters) > 0) }
 
 const (
@@ -80,22 +76,18 @@ func (s *Server) deadLetters(ctx context.Context, q question) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, deadLettersTimeout)
 	defer cancel()
-	// All at once, so that a question waits no longer for several jobs than for one.
-	all, errs := make([][]DeadLetter, len(names)), make([]error, len(names))
-	var reading sync.WaitGroup
-	for i, name := range names {
-		reading.Go(func() { all[i], errs[i] = s.Dead(ctx, name, deadLettersMost) })
-	}
-	reading.Wait()
-	reply.DeadLetters = append(reply.DeadLetters, slices.Concat(all...)...)
-	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
-		reply.Partial = errs[i].Error() // the others say the same
+	for _, name := range names {
+		list, err := s.Dead(ctx, name, deadLettersMost)
+		reply.DeadLetters = append(reply.DeadLetters, list...)
+		if err != nil {
+			reply.Partial = err.Error() // the others say the same
+		}
 	}
 	slices.SortStableFunc(reply.DeadLetters, func(a, b DeadLetter) int { return b.At.Compare(a.At) })
 	reply.DeadLetters = reply.DeadLetters[:min(n, len(reply.DeadLetters))]
-	for i := range reply.DeadLetters {
-		if d := &reply.DeadLetters[i]; s.K > 0 {
-			d.Payload, d.Binary = "", false
+	if s.K > 0 {
+		for i := range reply.DeadLetters {
+			reply.DeadLetters[i].Payload, reply.DeadLetters[i].Binary = "", false
 		}
 	}
 	return reply, nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -61,29 +60,6 @@ func TestNotNone(t *testing.T) {
 	}
 }
 
-// TestPause: a dear question of a stream is asked again late, but soon if ClickHouse was waited for in vain.
-func TestPause(t *testing.T) {
-	for _, c := range []struct {
-		answer any
-		err    error
-		took   time.Duration
-		want   time.Duration
-	}{
-		{7, nil, time.Millisecond, tick},
-		{7, nil, 70 * time.Millisecond, 7 * time.Second},
-		{7, nil, time.Second, rareTick},
-		{nil, errors.New("no answer"), 2 * time.Second, 4 * time.Second},
-		{seriesReply{made: made{Partial: "no answer"}}, nil, 3 * time.Second, 6 * time.Second},
-		{nil, errors.New("no answer"), time.Minute, rareTick},
-	} {
-		h := newHub(map[string]endpoint{"": {nil, func(context.Context, question) (any, error) { return c.answer, c.err }}}, 1, slog.New(slog.DiscardHandler))
-		_, lacks := h.ask(t.Context(), question{})
-		if got := pause(c.took, lacks); got != c.want {
-			t.Errorf("%+v: asked again after %s", c, got)
-		}
-	}
-}
-
 // TestNoJSON: an answer that JSON cannot have, such as a time after the year 9999, is an error, and not
 // an answer without a word. So it is in a stream.
 func TestNoJSON(t *testing.T) {
@@ -96,8 +72,8 @@ func TestNoJSON(t *testing.T) {
 	if err := json.NewDecoder(res.Body).Decode(&failed); err != nil || res.StatusCode != 500 || !strings.Contains(failed.Error, "year") {
 		t.Errorf("%d, %+v, %v", res.StatusCode, failed, err)
 	}
-	payload, lacks := s.hub.ask(t.Context(), question{"dead-letters", nil})
-	if text := string(payload); lacks || !strings.HasPrefix(text, `{"status":500,"error":"`) {
-		t.Errorf("in a stream: %s, lacks %t", text, lacks)
+	payload := s.hub.ask(t.Context(), question{"dead-letters", nil})
+	if text := string(payload); !strings.HasPrefix(text, `{"status":500,"error":"`) {
+		t.Errorf("in a stream: %s", text)
 	}
 }

@@ -3,7 +3,6 @@ package http
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -46,14 +45,12 @@ type explainReply struct {
 // it, in SQL and of the Redis endpoint. It does not ask the question, so it answers while
 // ClickHouse does not.
 func (s *Server) explain(_ context.Context, q question) (any, error) {
-	path, parameters, _ := strings.Cut(q.Get("of"), "?")
-	values, err := url.ParseQuery(parameters)
-	if err != nil {
+	of, err := parseQuestion(q.Get("of"))
+	e, known := s.endpoints()[of.path]
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("%w: of=%.64q: %w", errQuestion, q.Get("of"), err)
-	}
-	of := question{path, values}
-	e, known := s.endpoints()[path]
-	if !known || path == "explain" {
+	case !known || of.path == "explain":
 		return nil, fmt.Errorf("%w: of=%.64q; there is no such path to explain", errQuestion, q.Get("of"))
 	}
 	if err := e.check(of); err != nil {
@@ -68,7 +65,7 @@ func (s *Server) explain(_ context.Context, q question) (any, error) {
 	if s.SQL != nil {
 		reply.SQL = s.SQL(st)
 	}
-	switch path {
+	switch of.path {
 	case "people", "series", "list": // no command answers the others
 		if k, ok := s.windowKey(st); ok && !st.Long && a.measure.Kind.Command != "" && s.Redis != "" {
 			reply.Redis, reply.RESP = a.measure.Kind.Command+" "+k.String(), s.Redis

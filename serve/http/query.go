@@ -2,14 +2,9 @@ package http
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"net/url"
-	"slices"
 
-	"weir/internal/spelling"
 	"weir/serve/key"
 	"weir/serve/live"
 )
@@ -26,6 +21,9 @@ type queryReply struct {
 	Error   string `json:"error,omitempty"`   // what is wrong with the key, or with ClickHouse
 }
 
+// keyed has the parameters of /api/v1/query.
+var keyed = endpoint{parameters: []string{"key", "member"}}
+
 // query answers GET /api/v1/query?key=w:clicks:users:now[&member=7], with the keys of
 // the Redis endpoint.
 func (s *Server) query(w http.ResponseWriter, r *http.Request) {
@@ -33,44 +31,15 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) {
 	reply := queryReply{Key: asked.Get("key"), Value: 0}
 	status := http.StatusOK
 	if err == nil {
-		err = parameters(asked)
+		err = keyed.check(question{"query", asked})
+	}
+	if err == nil {
+		err = s.inTime(r.Context(), func(ctx context.Context) error { return s.ask(ctx, asked.Get("member"), &reply) })
 	}
 	if err != nil {
-		reply.Error, status = err.Error(), http.StatusBadRequest
-	} else if err := s.inTime(r.Context(), func(ctx context.Context) error { return s.ask(ctx, asked.Get("member"), &reply) }); err != nil {
-		var malformed *key.SyntaxError
-		var unknown *key.UnknownError
-		switch reply.Error = err.Error(); {
-		case errors.As(err, &unknown):
-			status = http.StatusNotFound
-		case errors.As(err, &malformed), errors.Is(err, key.ErrQuestion):
-			status = http.StatusBadRequest
-		case errors.Is(err, errPrivate):
-			status = http.StatusForbidden
-		default:
-			status = http.StatusBadGateway // ClickHouse did not answer
-		}
+		reply.Error, status = err.Error(), statusOf(err)
 	}
 	send(w, status, reply)
-}
-
-// parameters refuses unknown and repeated parameters: without them the answer would
-// be one to another question.
-func parameters(asked url.Values) error {
-	known := []string{"key", "member"}
-	for _, name := range slices.Sorted(maps.Keys(asked)) {
-		switch {
-		case !slices.Contains(known, name):
-			text := fmt.Sprintf("there is no parameter %.64q; there are key and member", name)
-			if near := spelling.Nearest(name, known); near != "" {
-				text = fmt.Sprintf("there is no parameter %.64q; did you mean %s?", name, near)
-			}
-			return errors.New(text)
-		case len(asked[name]) > 1:
-			return fmt.Errorf("%s is given %d times", name, len(asked[name]))
-		}
-	}
-	return nil
 }
 
 // ask looks up the key of a reply, and looks for a member in the answer unless the
