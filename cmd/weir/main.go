@@ -23,10 +23,9 @@
 //	infer.go      weir infer: what is in a topic, and a job that reads it
 //	tap.go        weir tap: records as they come, with their outcomes
 //	reading.go    reads offsets of a topic for a judge of outcomes: for the two above
-//	top.go        weir top: the board on a terminal, in place, and its keys
+//	top.go        weir top: the board, which shows the numbers of a process, and its keys
 //	board.go      asks the HTTP API of a process for what the board shows
-//	screen.go     draws the board as text
-//	terminal.go   texts from data, so that they cannot steer a terminal
+//	terminal.go   what a terminal shows: texts from data, which cannot steer it, and a log above a screen
 //	migrate.go    weir migrate
 //	gen.go        weir gen: traffic whose exact counts are known, and the file with them
 //	producer.go   writes a generator's records, or lines, into a topic

@@ -85,12 +85,10 @@ func (u *up) recover(ctx context.Context, d death, tell func(state string)) (rec
 		}
 		ends[j.Name] = at
 	}
-	b := newBoard(u.address, u.cfg.HTTP.Token.Reveal(), "")
+	ask := newAPI(u.address, u.cfg.HTTP.Token.Reveal())
 	for {
-		var health struct {
-			Jobs []boardHealth `json:"jobs"`
-		}
-		err := b.get(ctx, "health", nil, &health)
+		var health boardHealth
+		err := ask.get(ctx, "health", nil, &health)
 		if err == nil && r.back == 0 {
 			r.back = time.Since(d.at)
 			tell(r.state())
@@ -144,7 +142,7 @@ func (u *up) ends(ctx context.Context, j *config.Job) (map[int32]int64, error) {
 }
 
 // caughtUp reports whether everything below ends is in ClickHouse.
-func caughtUp(all []boardHealth, ends map[string]map[int32]int64) bool {
+func caughtUp(all []jobHealth, ends map[string]map[int32]int64) bool {
 	durable := map[string]map[int32]int64{}
 	for _, h := range all {
 		durable[h.Job] = map[int32]int64{}

@@ -44,8 +44,8 @@ func TestRecovery(t *testing.T) {
 		t.Error(got)
 	}
 
-	health := func(job string, durable ...int64) boardHealth {
-		h := boardHealth{Job: job}
+	health := func(job string, durable ...int64) jobHealth {
+		h := jobHealth{Job: job}
 		for p, d := range durable {
 			h.Partitions = append(h.Partitions, boardPartition{Partition: int32(p), Durable: d})
 		}
@@ -53,15 +53,15 @@ func TestRecovery(t *testing.T) {
 	}
 	ends := map[string]map[int32]int64{"a": {0: 5, 1: 7}, "b": {}}
 	for _, c := range []struct {
-		all  []boardHealth
+		all  []jobHealth
 		want bool
 	}{
 		{nil, false},
-		{[]boardHealth{health("b", 1)}, false},
-		{[]boardHealth{health("a", 5)}, false}, // it does not have partition 1 yet
-		{[]boardHealth{health("a", 5, 6)}, false},
-		{[]boardHealth{health("a", 5, 7)}, true},
-		{[]boardHealth{health("a", 9, 9), health("b")}, true},
+		{[]jobHealth{health("b", 1)}, false},
+		{[]jobHealth{health("a", 5)}, false}, // it does not have partition 1 yet
+		{[]jobHealth{health("a", 5, 6)}, false},
+		{[]jobHealth{health("a", 5, 7)}, true},
+		{[]jobHealth{health("a", 9, 9), health("b")}, true},
 	} {
 		if got := caughtUp(c.all, ends); got != c.want {
 			t.Errorf("%+v: %t", c.all, got)

@@ -2,28 +2,33 @@ package main
 
 import (
 	"io"
+	"os"
 	"strconv"
 	"strings"
-	"sync"
-	"unicode"
-	"unicode/utf8"
+	"sync/atomic"
 
 	tea "charm.land/bubbletea/v2"
 )
 
+// isTerminal reports whether w is a terminal.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
 // An aside is where log lines go that share a terminal with a screen: above the screen, while
 // there is one.
 type aside struct {
-	to io.Writer
-
-	mu     sync.Mutex
-	screen *tea.Program // nil: there is none
+	to     io.Writer
+	screen atomic.Pointer[tea.Program]
 }
 
 func (a *aside) Write(line []byte) (int, error) {
-	a.mu.Lock()
-	screen := a.screen
-	a.mu.Unlock()
+	screen := a.screen.Load()
 	if screen == nil {
 		return a.to.Write(line)
 	}
@@ -31,35 +36,14 @@ func (a *aside) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// show sets the screen.
-func (a *aside) show(screen *tea.Program) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.screen = screen
-}
+var unquoted = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
 
 // printable returns a text with everything escaped that could steer a terminal or change
 // the order of its line: control characters, marks of the direction of writing, and bytes
 // that are no UTF-8. Group values come from data, so no line has one as it is.
 func printable(text string) string {
-	if strings.IndexFunc(text, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for len(text) > 0 {
-		r, n := utf8.DecodeRuneInString(text)
-		switch {
-		case r == utf8.RuneError && n == 1:
-			b.WriteString(`\x` + strconv.FormatUint(uint64(text[0])+0x100, 16)[1:])
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			q := strconv.QuoteRune(r)
-			b.WriteString(q[1 : len(q)-1])
-		}
-		text = text[n:]
-	}
-	return b.String()
+	quoted := strconv.Quote(text)
+	return unquoted.Replace(quoted[1 : len(quoted)-1])
 }
 
 // printableLines is printable of each line of a text: of a message that weir makes of several, with what a broker,

@@ -18,10 +18,9 @@ const plainEvery = 10 * time.Second
 // watch shows the numbers of the worker: in place on a terminal, where the key k kills it,
 // and as lines elsewhere.
 func (u *up) watch(ctx context.Context, worker *worker) error {
-	b := newBoard(u.address, u.cfg.HTTP.Token.Reveal(), "")
+	b := &board{api: newAPI(u.address, u.cfg.HTTP.Token.Reveal()), out: u.out, aside: u.aside, kill: worker.kill}
 	if isTerminal(u.out) {
-		w := &watcher{board: b, out: u.out, aside: u.aside, kill: worker.kill}
-		p := w.program(ctx, keyboard())
+		p := b.program(ctx, keyboard())
 		shown, end := context.WithCancel(ctx)
 		defer end()
 		go func() {
@@ -34,8 +33,8 @@ func (u *up) watch(ctx context.Context, worker *worker) error {
 				}
 			}
 		}()
-		err := w.run(p)
-		if err == nil && w.interrupted {
+		err := b.run(p)
+		if err == nil && b.interrupted {
 			return interrupt()
 		}
 		return err
@@ -48,12 +47,11 @@ func (u *up) watch(ctx context.Context, worker *worker) error {
 			u.step("worker", "%s", text)
 		case <-time.After(wait):
 			wait = plainEvery
-			a := b.look(ctx, nil)
+			_ = b.take(b.look(ctx, "", nil)) // it is printed
 			if ctx.Err() != nil {
 				return nil
 			}
-			b.take(a)
-			if err := b.print(u.out); err != nil {
+			if err := b.print(); err != nil {
 				return err
 			}
 		}
