@@ -77,7 +77,7 @@ sim: ## SEEDS simulated schedules of the core under faults
 	@bin/sim -seeds $(SEEDS)
 
 sim-controls: ## plant every mistake in the simulator and see each found
-	@go run -tags mistakes ./sim/cmd/sim -controls
+	@go run ./sim/cmd/sim -controls
 
 CYCLES ?= 200
 SEED ?= 0

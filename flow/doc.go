@@ -37,8 +37,6 @@
 //	outbox.go   what was taken, what is in flight, what may be committed
 //	claim.go    partitions that the ledger must know before they are read
 //	gate.go     the memory budget
-//	parts.go    what the machine is made of; mistakes.go: parts that err, for
-//	            the simulator's negative controls (build tag mistakes)
 //
 // testdata/*.txt are transcripts: inputs, and under each all that Ready says.
 package flow

@@ -72,9 +72,9 @@ type Machine struct {
 	cfg   Config
 	phase Phase
 
-	claim  claimPart
-	outbox outboxPart
-	gate   gatePart
+	claim  claim
+	outbox outbox
+	gate   gate
 	flush  stage
 	retry  backoff.Backoff[Time]
 	near   bool // memory is nearly used up, or there are many rows: a flush is due

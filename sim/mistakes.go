@@ -17,7 +17,7 @@ type Mistake uint8
 // The mistakes of the first group are in the simulated parts around the core;
 // the first six are classical mistakes about exactly-once. Those of the second
 // group are in package flow, those of the third in package window, in builds
-// with the tag "mistakes" only.
+// with an [Overlay] only.
 const (
 	None Mistake = iota
 

@@ -40,11 +40,7 @@ func Shrink(r Result) Result {
 // Command returns the command line that runs a result's schedule again.
 func Command(r Result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "go run ")
-	if r.Options.Mistake.InCore() {
-		b.WriteString("-tags mistakes ")
-	}
-	fmt.Fprintf(&b, "./sim/cmd/sim -seed %d", r.Seed)
+	fmt.Fprintf(&b, "go run ./sim/cmd/sim -seed %d", r.Seed)
 	if r.Options.Without != 0 {
 		fmt.Fprintf(&b, " -without %s", r.Options.Without)
 	}

@@ -3,6 +3,8 @@ package sim
 import (
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -61,15 +63,16 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestControls plants one mistake after the other. Those in the core take the
-// build tag "mistakes": `make sim-controls`, a part of `make prove`, has it.
+// TestControls plants one mistake after the other. Those in the core take a build with an overlay:
+// `make sim-controls`, a part of `make prove`, has it.
 func TestControls(t *testing.T) {
 	for m := None + 1; m < Mistakes; m++ {
-		if m.InCore() && !plantable {
-			continue
-		}
 		r, ok, err := Control(m)
 		switch {
+		case m.InCore():
+			if err == nil {
+				t.Errorf("%v was planted in a build that cannot have it", m)
+			}
 		case err != nil:
 			t.Error(err)
 		case !ok:
@@ -78,10 +81,29 @@ func TestControls(t *testing.T) {
 			t.Logf("%v: seed %d: %s", m, r.Seed, r.Problems[0])
 		}
 	}
-	if err := Plant(RepeatLost); (err == nil) != plantable {
-		t.Errorf("planting in the core: %v", err)
+}
+
+// TestOverlay: each mistake of the core has a place, and its switch. A place that is not there, or
+// twice, is an error.
+func TestOverlay(t *testing.T) {
+	if _, err := Overlay("..", t.TempDir()); err != nil {
+		t.Error(err)
 	}
-	plant(None)
+	for m := None + 1; m < Mistakes; m++ {
+		if at := slices.IndexFunc(patches, func(p patch) bool { return p.mistake == m }); at >= 0 != m.InCore() {
+			t.Errorf("%v: patch %d", m, at)
+		}
+	}
+	for _, p := range patches {
+		if !strings.Contains(p.mistaken, "planted") {
+			t.Errorf("%v would always be on", p.mistake)
+		}
+		for _, source := range []string{"", p.anchor + p.anchor} {
+			if _, err := p.apply(source); err == nil {
+				t.Errorf("%v was planted in %q", p.mistake, source)
+			}
+		}
+	}
 }
 
 // TestShrink: a shrunk run fails, is not larger, and runs again from its command

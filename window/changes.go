@@ -143,7 +143,7 @@ func mergeSorted[T any](s []T, compare func(a, b T) int, merge func(into, from *
 	return s[:n]
 }
 
-func dead(pt *partitionState, rec *event.Record, outcome Outcome, reason string) DeadLetter {
+func dead(pt *Partition, rec *event.Record, outcome Outcome, reason string) DeadLetter {
 	payload := rec.Value
 	if len(payload) > maxPayload {
 		payload = payload[:maxPayload]

@@ -44,8 +44,6 @@
 //	changes.go    what a flush writes: table, ledger lines, dead letters
 //	load.go snapshot.go
 //	              copies of rows for live reads, and rows read back from the sink
-//	mistakes.go parts.go
-//	              planted mistakes for sim; only with a build tag
 //	bitmap.go bloom.go extreme.go first.go geo.go hll.go last.go max.go min.go ordered.go quantile.go
 //	set.go sum.go topk.go
 //	              one kind of measure each, and what some share

@@ -84,8 +84,8 @@ func (d *decoder) open(rec *event.Record) (events int, reason string) {
 	return events, ""
 }
 
-// judgeEvent returns the outcome of event i of the opened record, as judge does of a record.
-func (pt *partitionState) judgeEvent(d *decoder, rec *event.Record, i int) (Outcome, string) {
+// eventOutcome returns the outcome of event i of the opened record, as outcome does of a record.
+func (pt *Partition) eventOutcome(d *decoder, rec *event.Record, i int) (Outcome, string) {
 	if err := d.reader.ReadEvent(i, d.vals[:d.scanned]); err != nil {
 		return Malformed, err.Error()
 	}
@@ -97,15 +97,15 @@ func (pt *partitionState) judgeEvent(d *decoder, rec *event.Record, i int) (Outc
 }
 
 // warmEach shows the events of a record to what the partition remembers.
-func (pt *partitionState) warmEach(d *decoder, rec *event.Record) {
+func (pt *Partition) warmEach(d *decoder, rec *event.Record) {
 	n, _ := d.open(rec)
 	for i := range n {
-		pt.judgeEvent(d, rec, i)
+		pt.eventOutcome(d, rec, i)
 	}
 }
 
 // decideEach returns the outcome of a record, and counts its events.
-func (o *Operator) decideEach(pt *partitionState, rec *event.Record) Outcome {
+func (o *Operator) decideEach(pt *Partition, rec *event.Record) Outcome {
 	d := o.decoder
 	n, reason := d.open(rec)
 	if reason != "" {
@@ -122,7 +122,7 @@ func (o *Operator) decideEach(pt *partitionState, rec *event.Record) Outcome {
 	}
 	outcome := Filtered
 	for i := range n {
-		f, reason := pt.judgeEvent(d, rec, i)
+		f, reason := pt.eventOutcome(d, rec, i)
 		if f == Counted {
 			o.count(pt)
 		} else if f.dead() && bad.outcome == Counted {
@@ -149,7 +149,7 @@ const OfEvent = "; event "
 
 // deadEvent makes the dead letter of a record of which an event was not counted. There is one
 // for each record, which holds its first such event; more is how many others it has.
-func (o *Operator) deadEvent(pt *partitionState, rec *event.Record, at, events int, more uint64, outcome Outcome, reason string) {
+func (o *Operator) deadEvent(pt *Partition, rec *event.Record, at, events int, more uint64, outcome Outcome, reason string) {
 	reason += fmt.Sprintf(OfEvent+"%d of %d in the record", at+1, events)
 	if more > 0 {
 		reason += fmt.Sprintf(", which has %d more that are late, future or malformed", more)
@@ -159,7 +159,7 @@ func (o *Operator) deadEvent(pt *partitionState, rec *event.Record, at, events i
 
 // observeEach passes the verdicts of a record to tell: one for each of its events, or one for the
 // record if it has none.
-func (j *Judge) observeEach(pt *partitionState, rec *event.Record, tell func(*Verdict) error) error {
+func (j *Judge) observeEach(pt *Partition, rec *event.Record, tell func(*Verdict) error) error {
 	d := j.decoder
 	n, reason := d.open(rec)
 	if n == 0 {
@@ -171,8 +171,8 @@ func (j *Judge) observeEach(pt *partitionState, rec *event.Record, tell func(*Ve
 		return tell(&j.verdict)
 	}
 	for i := range n {
-		outcome, reason := pt.judgeEvent(d, rec, i)
-		j.decide(pt.partition, rec, outcome, reason)
+		outcome, reason := pt.eventOutcome(d, rec, i)
+		j.judge(pt.partition, rec, outcome, reason)
 		j.verdict.Event, j.verdict.Events, j.verdict.Size = i+1, n, len(d.reader.Event(i))
 		if err := tell(&j.verdict); err != nil {
 			return err

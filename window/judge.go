@@ -11,7 +11,7 @@ import (
 type Judge struct {
 	spec       *Spec
 	decoder    *decoder
-	partitions map[int32]*partitionState
+	partitions map[int32]*Partition
 	verdict    Verdict
 }
 
@@ -51,7 +51,7 @@ func NewJudge(spec *Spec) (*Judge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("window: job %s: %w", spec.Job, err)
 	}
-	return &Judge{spec: spec, decoder: d, partitions: map[int32]*partitionState{}}, nil
+	return &Judge{spec: spec, decoder: d, partitions: map[int32]*Partition{}}, nil
 }
 
 // Before returns the offset from which a judge must read, so that its verdicts from an
@@ -108,12 +108,12 @@ func (j *Judge) Observe(b *event.Batch, tell func(*Verdict) error) error {
 			continue
 		}
 		warm := pt.warming()
-		outcome, reason := pt.judge(j.decoder, rec)
+		outcome, reason := pt.outcome(j.decoder, rec)
 		j.advance(pt, rec.Offset+1)
 		if warm {
 			continue
 		}
-		j.decide(b.Partition, rec, outcome, reason)
+		j.judge(b.Partition, rec, outcome, reason)
 		if err := tell(&j.verdict); err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (j *Judge) Pass(b *event.Batch, u *event.UnknownSchema, reason string, tell
 	j.advance(pt, u.Offset+1)
 	for i := range b.Records {
 		if rec := &b.Records[i]; rec.Offset == u.Offset && !warm {
-			j.decide(b.Partition, rec, Malformed, reason)
+			j.judge(b.Partition, rec, Malformed, reason)
 			j.verdict.Waits = true
 			return tell(&j.verdict)
 		}
@@ -141,8 +141,8 @@ func (j *Judge) Pass(b *event.Batch, u *event.UnknownSchema, reason string, tell
 	return nil
 }
 
-// decide sets the verdict of the record that the decoder has.
-func (j *Judge) decide(partition int32, rec *event.Record, outcome Outcome, reason string) {
+// judge sets the verdict of the record that the decoder has.
+func (j *Judge) judge(partition int32, rec *event.Record, outcome Outcome, reason string) {
 	v, d := &j.verdict, j.decoder
 	group := v.Group[:0]
 	*v = Verdict{Partition: partition, Offset: rec.Offset, Records: 1, Record: rec.Time, Size: len(rec.Value), Outcome: outcome, Reason: reason}
@@ -162,7 +162,7 @@ func (j *Judge) decide(partition int32, rec *event.Record, outcome Outcome, reas
 }
 
 // advance moves a partition to an offset, through the ends of chunks.
-func (j *Judge) advance(pt *partitionState, to int64) {
+func (j *Judge) advance(pt *Partition, to int64) {
 	for pt.next < to {
 		pt.next = min(to, (pt.chunk()+1)*j.spec.Chunk)
 		if pt.next&(j.spec.Chunk-1) == 0 {

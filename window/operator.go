@@ -20,7 +20,7 @@ type Operator struct {
 	_          apart.Line
 	spec       *Spec
 	decoder    *decoder
-	partitions map[int32]*partitionState
+	partitions map[int32]*Partition
 	other      []byte // the key of the group Other
 
 	table     *Table
@@ -32,8 +32,8 @@ type Operator struct {
 	outcomes  [Outcomes]uint64
 	events    Events
 
-	gathered int             // events gathered since the last apply…
-	of       *partitionState // …which are of this partition
+	gathered int        // events gathered since the last apply…
+	of       *Partition // …which are of this partition
 	_        apart.Line
 }
 
@@ -46,7 +46,7 @@ func NewOperator(spec *Spec) (*Operator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("window: job %s: %w", spec.Job, err)
 	}
-	o := &Operator{spec: spec, decoder: d, partitions: map[int32]*partitionState{}, table: NewTable(spec), gen: 1}
+	o := &Operator{spec: spec, decoder: d, partitions: map[int32]*Partition{}, table: NewTable(spec), gen: 1}
 	for range spec.By {
 		o.other = appendDimension(o.other, []byte(Other), len(spec.By))
 	}
@@ -166,7 +166,7 @@ func (o *Operator) Observe(b *event.Batch) error {
 func (o *Operator) Learn(id event.SchemaID, s *event.Schema) { o.decoder.reader.Learn(id, s) }
 
 // skip moves a partition to an offset, over offsets that have no record.
-func (o *Operator) skip(pt *partitionState, to int64) {
+func (o *Operator) skip(pt *Partition, to int64) {
 	for pt.next < to {
 		step := min(to, (pt.chunk()+1)*o.spec.Chunk)
 		if !pt.warming() { // if there is a warm-up, Start is the beginning of a chunk
@@ -181,7 +181,7 @@ func (o *Operator) skip(pt *partitionState, to int64) {
 // letter stands for all of them that share a ledger line: there may be millions, and
 // nothing is known that tells them apart. It has the first of these offsets, which
 // is the same for every process that writes the line.
-func (o *Operator) refuse(pt *partitionState, b *event.Batch) {
+func (o *Operator) refuse(pt *Partition, b *event.Batch) {
 	o.skip(pt, b.First)
 	for pt.next < b.Next {
 		step := min(b.Next, (pt.chunk()+1)*o.spec.Chunk)
@@ -207,7 +207,7 @@ func (o *Operator) refuse(pt *partitionState, b *event.Batch) {
 // advance moves a partition to an offset: the next one or, over a gap, a later one.
 // At the end of a chunk it collects the counts and the ledger line, which are final
 // then.
-func (o *Operator) advance(pt *partitionState, to int64) {
+func (o *Operator) advance(pt *Partition, to int64) {
 	warm := pt.warming()
 	pt.next = to
 	if to&(o.spec.Chunk-1) == 0 {
@@ -219,11 +219,11 @@ func (o *Operator) advance(pt *partitionState, to int64) {
 }
 
 // decide returns the outcome of a record, and counts the record if that is Counted.
-func (o *Operator) decide(pt *partitionState, rec *event.Record) Outcome {
+func (o *Operator) decide(pt *Partition, rec *event.Record) Outcome {
 	if o.spec.Each != "" {
 		return o.decideEach(pt, rec)
 	}
-	outcome, reason := pt.judge(o.decoder, rec)
+	outcome, reason := pt.outcome(o.decoder, rec)
 	switch {
 	case outcome == Counted:
 		o.count(pt)
@@ -234,7 +234,7 @@ func (o *Operator) decide(pt *partitionState, rec *event.Record) Outcome {
 }
 
 // count counts the event that the decoder has.
-func (o *Operator) count(pt *partitionState) {
+func (o *Operator) count(pt *Partition) {
 	d := o.decoder
 	pt.pass(d)
 	id := pt.groups.id(d.group, groupHash(d.group), o.other)
@@ -251,17 +251,17 @@ func (o *Operator) count(pt *partitionState) {
 
 // warm shows a record of the chunk before to what the partition remembers, if the
 // record would have been counted by itself.
-func (o *Operator) warm(pt *partitionState, rec *event.Record) {
+func (o *Operator) warm(pt *Partition, rec *event.Record) {
 	switch {
 	case !o.spec.LooksBack():
 	case o.spec.Each != "":
 		pt.warmEach(o.decoder, rec)
 	default:
-		pt.judge(o.decoder, rec)
+		pt.outcome(o.decoder, rec)
 	}
 }
 
-func (o *Operator) deadLetter(pt *partitionState, rec *event.Record, outcome Outcome, reason string) {
+func (o *Operator) deadLetter(pt *Partition, rec *event.Record, outcome Outcome, reason string) {
 	d := dead(pt, rec, outcome, reason)
 	o.dead = append(o.dead, d)
 	o.deadBytes += 96 + len(d.Payload)
@@ -303,7 +303,7 @@ func (o *Operator) apply() {
 
 // collect moves the new counts of a partition into the table, and its ledger line to
 // the lines. It is called at the end of a chunk, by Take, and by Stop.
-func (o *Operator) collect(pt *partitionState) {
+func (o *Operator) collect(pt *Partition) {
 	if pt.warming() || pt.next <= pt.first {
 		return
 	}

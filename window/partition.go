@@ -58,15 +58,9 @@ type cell struct {
 	gen    uint32 // …of this generation
 }
 
-func newPartition(spec *Spec, p Plan) *partitionState {
-	pt := new(partitionState)
-	pt.begin(spec, p)
-	return pt
-}
-
-// begin sets up a zero Partition as the plan says.
-func (pt *Partition) begin(spec *Spec, p Plan) {
-	*pt = Partition{
+// newPartition makes the state of a partition as the plan says.
+func newPartition(spec *Spec, p Plan) *Partition {
+	pt := &Partition{
 		spec: spec, partition: p.Partition, epoch: p.Epoch, topicID: p.TopicID,
 		next: p.Warm, start: p.Start, durable: p.Durable, first: p.Warm, moved: true,
 	}
@@ -80,6 +74,7 @@ func (pt *Partition) begin(spec *Spec, p Plan) {
 	}
 	pt.seen, pt.before = newMemory(spec), newMemory(spec)
 	pt.young, pt.old = newThrottler(spec.Throttle), newThrottler(spec.Throttle)
+	return pt
 }
 
 // chunk returns the index of the chunk that holds the next offset.
@@ -151,9 +146,9 @@ func (pt *Partition) repeat(id id) (here, before bool) {
 	return pt.seen.TestAndAdd(id), pt.before.Has(id)
 }
 
-// judge returns the outcome of a record, and the reason for one that becomes a dead
+// outcome returns the outcome of a record, and the reason for one that becomes a dead
 // letter.
-func (pt *partitionState) judge(d *decoder, rec *event.Record) (Outcome, string) {
+func (pt *Partition) outcome(d *decoder, rec *event.Record) (Outcome, string) {
 	outcome, reason := d.decode(rec)
 	if outcome == Counted {
 		outcome = pt.look(d)
@@ -166,8 +161,8 @@ func (pt *partitionState) judge(d *decoder, rec *event.Record) (Outcome, string)
 //
 // The young limiters must not depend on the chunk before, so that a warm-up can rebuild
 // them: they also see an event that is a repeat of one in the chunk before.
-func (pt *partitionState) look(d *decoder) Outcome {
-	here, before := false, false
+func (pt *Partition) look(d *decoder) Outcome {
+	at, here, before := pt.clock(d), false, false
 	if pt.seen != nil {
 		here, before = pt.repeat(d.id)
 	}
@@ -175,12 +170,12 @@ func (pt *partitionState) look(d *decoder) Outcome {
 		return Duplicate
 	}
 	if pt.young != nil {
-		pt.young.allow(d.key, pt.clock(d))
+		pt.young.allow(d.key, at)
 	}
 	switch {
 	case before:
 		return Duplicate
-	case pt.old != nil && !pt.old.allow(d.key, pt.clock(d)):
+	case pt.old != nil && !pt.old.allow(d.key, at):
 		return Throttled
 	}
 	return Counted

@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -38,6 +40,9 @@ func run() int {
 	if err != nil {
 		return usage(err)
 	}
+	if (*controls || m.InCore()) && !sim.Plantable() {
+		return runPlantable()
+	}
 	if err := sim.Plant(m); err != nil {
 		return usage(err)
 	}
@@ -55,6 +60,30 @@ func run() int {
 func usage(err error) int {
 	fmt.Fprintln(os.Stderr, err)
 	return 2
+}
+
+// runPlantable runs the same command in a build that has the mistakes of the core. It needs the sources: the
+// working directory is the root of the module.
+func runPlantable() int {
+	dir, err := os.MkdirTemp("", "weir-sim-")
+	if err != nil {
+		return usage(err)
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := sim.Overlay(".", dir)
+	if err != nil {
+		return usage(err)
+	}
+	bin := filepath.Join(dir, "sim")
+	build := exec.Command("go", "build", "-overlay", overlay, "-o", bin, "./sim/cmd/sim")
+	again := exec.Command(bin, os.Args[1:]...)
+	for _, c := range []*exec.Cmd{build, again} {
+		c.Stdout, c.Stderr = os.Stdout, os.Stderr
+		if err := c.Run(); err != nil {
+			return max(1, c.ProcessState.ExitCode())
+		}
+	}
+	return 0
 }
 
 func runMany(c sim.Campaign) int {
@@ -105,6 +134,12 @@ func runOne(seed uint64, o sim.Options) int {
 
 // runControls plants one mistake after the other.
 func runControls() int {
+	// The switches themselves must change nothing, or every mistake would be found because of another one.
+	if n, _, failed := (sim.Campaign{Seeds: 100, Goroutines: runtime.GOMAXPROCS(0)}).Run(); len(failed) > 0 {
+		fmt.Printf("%d schedules without a mistake:\n", n)
+		report(failed[0])
+		return 1
+	}
 	missed := 0
 	for m := sim.None + 1; m < sim.Mistakes; m++ {
 		r, ok, err := sim.Control(m)

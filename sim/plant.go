@@ -1,7 +1,0 @@
-//go:build !mistakes
-
-package sim
-
-const plantable = false
-
-func plant(Mistake) {}
