@@ -3,7 +3,6 @@ package config
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,7 +90,7 @@ func (w *Where) tests() (given []operand) {
 // where checks that a condition has one form, and that its tests make sense.
 func (v *validator) where(at string, j *Job, w *Where) {
 	tests, forms := w.tests(), 0
-	for _, given := range []bool{w.Field != nil, w.Any != nil, w.All != nil, w.Not != nil} {
+	for _, given := range []bool{w.Field != nil, len(w.Any) > 0, len(w.All) > 0, w.Not != nil} {
 		if given {
 			forms++
 		}
@@ -107,10 +106,6 @@ func (v *validator) where(at string, j *Job, w *Where) {
 	}
 }
 
-// octal matches a whole number with a zero in front. To YAML 1.1 it is octal and to YAML 1.2 decimal,
-// and most are codes, which are texts.
-var octal = regexp.MustCompile(`^[-+]?0[0-9_]+$`)
-
 // operandText returns a constant in a form that keeps its kind: a text in quotes, and a
 // number, true or false as JSON has them.
 func operandText(n *yaml.Node) (string, error) {
@@ -118,7 +113,6 @@ func operandText(n *yaml.Node) (string, error) {
 	if n.Style == 0 && tag == "!!str" && json.Valid([]byte(n.Value)) { // a number that YAML finds too large
 		tag = "!!float"
 	}
-	var whole int64
 	_, err := event.ParseBound(n.Value)
 	switch {
 	case tag == "!!bool":
@@ -127,8 +121,6 @@ func operandText(n *yaml.Node) (string, error) {
 		return strconv.Quote(n.Value), nil
 	case err == nil:
 		return n.Value, nil
-	case tag == "!!int" && !octal.MatchString(n.Value) && n.Decode(&whole) == nil:
-		return strconv.FormatInt(whole, 10), nil
 	}
 	return "", fmt.Errorf("%s is no number of JSON of at most 40 characters, between 1e-400 and 1e400; write it like 10, -0.5 or 1e6, or put a text in quotes", n.Value)
 }

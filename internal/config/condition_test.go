@@ -14,7 +14,7 @@ jobs:
     where:
       - {field: action, in: [view, 1, true]}
       - {field: amount, at_least: 10, below: 1e3}
-      - {field: code, is: "10", is_not: 0x10, not_in: [a, 2]}
+      - {field: code, is: "10", is_not: 16, not_in: [a, 2]}
       - any:
           - {field: "items[0].sku", prefix: [A, B], suffix: Z}
           - {not: {field: url, apply: [trim, host], is: Example.org}}

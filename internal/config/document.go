@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,29 +24,22 @@ const maxDocument = 1 << 20
 // the mistakes.
 type reader struct {
 	file     string
-	order    int
-	firstJob int // the index of the document's first job
 	places   map[string]Origin
-	sources  map[*yaml.Node]string // of the nodes that presets of jobs have added: the preset
+	presets  map[*yaml.Node]string // of the nodes that presets have added: the preset
+	jobs     []*yaml.Node          // those of presets, in front of the file's
 	problems problems
 }
 
 func (r *reader) at(n *yaml.Node) Origin {
-	name := r.file
-	if source := r.sources[n]; source != "" {
-		name = "preset " + source
-	}
-	return Origin{Source: FromFile, Name: name, Line: n.Line, Column: n.Column, order: r.order}
+	return Origin{Source: FromFile, Name: cmp.Or(r.presets[n], r.file), Line: n.Line, Column: n.Column}
 }
 
 func (r *reader) complain(n *yaml.Node, path, format string, args ...any) {
 	r.problems.add(r.at(n), path, format, args...)
 }
 
-// document reads one file, whose jobs begin at an index.
-func (r *reader) document(file string, order int, data []byte, firstJob int) map[string]any {
-	r.file, r.order, r.firstJob = file, order, firstJob
-	r.places[""] = r.at(&yaml.Node{Line: 1, Column: 1})
+// document reads the file, and the jobs of presets in front of those in it.
+func (r *reader) document(data []byte) map[string]any {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var root, next yaml.Node
 	err := decoder.Decode(&root)
@@ -55,12 +49,19 @@ func (r *reader) document(file string, order int, data []byte, firstJob int) map
 	switch {
 	case err == nil:
 		r.complain(next.Content[0], "", "a second document begins here; keep one (a line --- or ... ends it)")
+		return nil
 	case !errors.Is(err, io.EOF):
 		r.syntax(err)
-	case root.Kind != 0: // an empty file is an empty configuration
-		return r.section(table(), root.Content[0], "")
+		return nil
+	case root.Kind == 0: // an empty file is an empty configuration
+		root.Content = []*yaml.Node{{Kind: yaml.MappingNode, Line: 1, Column: 1}}
 	}
-	return nil
+	r.places[""] = r.at(&yaml.Node{Line: 1, Column: 1})
+	values := r.section(table(), root.Content[0], "")
+	if values != nil && values["jobs"] == nil {
+		values["jobs"] = r.sections(table().child("jobs"), &yaml.Node{Kind: yaml.SequenceNode}, "jobs")
+	}
+	return values
 }
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
@@ -71,12 +72,8 @@ func (r *reader) syntax(err error) {
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
 		line, _ = strconv.Atoi(m[1]) // digits
 	}
-	message := yamlLine.ReplaceAllString(err.Error(), "")
-	remedy := "look in this line and the next for a quote or bracket left open, a colon without a space, a tab or another indent"
-	if strings.Contains(message, "UTF-8") || strings.HasPrefix(message, "control characters") {
-		remedy = "save the file as UTF-8, without control characters"
-	}
-	r.complain(&yaml.Node{Line: line, Column: 1}, "", "not YAML: %s; %s", message, remedy)
+	r.complain(&yaml.Node{Line: line, Column: 1}, "", "not YAML: %s; look in this line and the next for a quote or bracket left open, a colon without a space, a tab, another indent, or what is not UTF-8",
+		yamlLine.ReplaceAllString(err.Error(), ""))
 }
 
 // section reads a mapping. Keys that an entry of a list lacks get their default here; viper fills
@@ -96,8 +93,6 @@ func (r *reader) section(k *key, n *yaml.Node, path string) map[string]any {
 		name, value := pair[0], pair[1]
 		below, child, first := join(path, name.Value), k.child(name.Value), given[name.Value]
 		switch {
-		case name.Kind != yaml.ScalarNode || name.Tag == "!!merge":
-			r.complain(name, path, "merge keys and keys that are not text have no meaning here; write every key out")
 		case child == nil:
 			r.complain(name, below, "unknown key; %s", k.whichKey(name.Value))
 		case first != nil:
@@ -168,22 +163,19 @@ func (r *reader) value(k *key, n *yaml.Node, path string) any {
 
 // sections reads a list of sections.
 func (r *reader) sections(k *key, n *yaml.Node, path string) any {
-	first := 0
-	if k.path == "jobs" {
-		first = r.firstJob
-	}
-	switch {
-	case isNull(n):
+	if isNull(n) {
 		return nil
-	case n.Kind != yaml.SequenceNode:
+	} else if n.Kind != yaml.SequenceNode {
 		r.complain(n, path, "expected a list, found %s; begin each entry with a dash", describe(n))
 		return nil
-	case k.like != "" && k.name != k.like && len(n.Content) == 0:
-		r.complain(n, path, "an empty list; give it conditions or leave the key out")
 	}
-	var list []any
-	for i, item := range r.atMost(k, n, path) {
-		below := fmt.Sprintf("%s[%d]", path, i+first)
+	items := r.atMost(k, n, path)
+	if k.path == "jobs" {
+		items = slices.Concat(r.jobs, items)
+	}
+	list := []any{}
+	for i, item := range items {
+		below := fmt.Sprintf("%s[%d]", path, i)
 		r.places[below] = r.at(item)
 		list = append(list, r.entry(k, follow(item), below))
 	}
@@ -226,7 +218,7 @@ func (r *reader) texts(k *key, n *yaml.Node, path string) any {
 	var list []any
 	for i, item := range items {
 		below := fmt.Sprintf("%s[%d]", path, i)
-		if k.alone() && n.Kind != yaml.SequenceNode {
+		if n.Kind != yaml.SequenceNode {
 			below = path
 		}
 		got := r.value(k.element(), item, below)
@@ -243,7 +235,7 @@ func (r *reader) texts(k *key, n *yaml.Node, path string) any {
 
 // scalar reads one text, number, boolean, duration or size.
 func (k *key) scalar(n *yaml.Node) (string, error) {
-	value, number := n.Value, int64(0)
+	value := n.Value
 	switch literal := k.format == "any" || k.format == "flag"; {
 	case n.Kind != yaml.ScalarNode:
 		return "", fmt.Errorf("expected %s, found %s", k.kind, describe(n))
@@ -259,10 +251,6 @@ func (k *key) scalar(n *yaml.Node) (string, error) {
 		return "", fmt.Errorf("expected true or false, found %s", describe(n))
 	case k.kind == text && n.Tag != "!!str":
 		return "", fmt.Errorf("expected text, found %s; put it in quotes: %q", describe(n), value)
-	case k.kind == integer && n.Tag == "!!int" && octal.MatchString(value):
-		return "", fmt.Errorf("%s has a zero in front, which is octal in some YAML and decimal in other; leave the zero out", value)
-	case k.kind == integer && n.Tag == "!!int" && n.Decode(&number) == nil: // 262_144, 0x40000
-		value = strconv.FormatInt(number, 10)
 	}
 	got, err := k.check(value)
 	if err == nil && n.Tag == "!!str" && slices.Contains([]kind{integer, fraction, boolean}, k.kind) {

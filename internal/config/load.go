@@ -2,11 +2,8 @@ package config
 
 import (
 	"bytes"
-	"embed"
 	"fmt"
-	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -41,10 +38,10 @@ type Options struct {
 // the user has to change; any other error means that a file could not be
 // read. The origins are valid, as far as known, in either case.
 func Load(o Options) (*Config, *Origins, error) {
-	r := &reader{places: map[string]Origin{}, sources: map[*yaml.Node]string{}}
+	r := &reader{places: map[string]Origin{}, presets: map[*yaml.Node]string{}}
 	origins := &Origins{places: r.places}
 
-	fromFiles, err := o.documents(r)
+	fromFiles, err := r.read(o)
 	if err != nil {
 		return nil, origins, err
 	}
@@ -68,32 +65,23 @@ func Load(o Options) (*Config, *Origins, error) {
 	return cfg, origins, nil
 }
 
-// documents reads the presets and the file, and concatenates their lists of jobs.
-func (o Options) documents(r *reader) (map[string]any, error) {
-	values, jobs := map[string]any{}, []any{}
-	for order, name := range append(slices.Clone(o.Presets), o.File) {
-		data, err := o.Data, error(nil)
-		switch {
-		case order < len(o.Presets):
-			data, err = Preset(name)
-			name = "preset " + name
-		case name == "":
-			continue
-		case data == nil:
-			if data, err = bounded.ReadFile(name, maxDocument); err != nil {
-				err = fmt.Errorf("configuration %s: %w", name, err)
-			}
+// read reads the presets and the file.
+func (r *reader) read(o Options) (map[string]any, error) {
+	for _, name := range o.Presets {
+		preset := r.builtIn("presets", name)
+		if preset == nil {
+			return nil, fmt.Errorf("no preset %q; there are %s", name, either(Presets()))
 		}
-		if err != nil {
-			return nil, err
-		}
-		got := r.document(name, order, data, len(jobs))
-		list, _ := got["jobs"].([]any)
-		jobs = append(jobs, list...)
-		maps.Copy(values, got) // only the file has other keys
+		r.jobs = append(r.jobs, entries(preset)["jobs"].Content...)
 	}
-	values["jobs"] = jobs
-	return values, nil
+	r.file = o.File
+	if o.File != "" && o.Data == nil {
+		var err error
+		if o.Data, err = bounded.ReadFile(o.File, maxDocument); err != nil {
+			return nil, fmt.Errorf("configuration %s: %w", o.File, err)
+		}
+	}
+	return r.document(o.Data), nil
 }
 
 // merge lets viper decide which source wins. What the environment and the flags give is a layer above
@@ -193,21 +181,6 @@ func (c *Config) field(path string) reflect.Value {
 		v = v.FieldByIndex(k.index)
 	}
 	return v
-}
-
-//go:embed presets/*.yaml
-var presets embed.FS
-
-// Presets lists the built-in jobs.
-func Presets() []string { return baseNames(presets, "presets") }
-
-// Preset returns the YAML of a built-in job.
-func Preset(name string) ([]byte, error) {
-	data, err := presets.ReadFile(path.Join("presets", name+".yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("no preset %q; there are %s", name, either(Presets()))
-	}
-	return data, nil
 }
 
 // Find returns the configuration file to use: the one given by a flag, else the

@@ -21,7 +21,7 @@ type Origin struct {
 	Source       Source
 	Name         string // file name, environment variable or flag
 	Line, Column int    // in a file, from 1
-	order        int    // of the file, when several are read
+	order        int    // of a variable or flag: that of the keys
 }
 
 // Where returns the place as an error message names it: weir.yaml:14:13,

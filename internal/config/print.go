@@ -68,7 +68,7 @@ func (p printer) value(k *key, v reflect.Value, path string) *yaml.Node {
 			node.Content = append(node.Content, p.section(k, v.Index(i), path+"["+strconv.Itoa(i)+"]"))
 		}
 		return node
-	case k.kind == texts && (!k.alone() || v.Len() > 1):
+	case k.kind == texts && v.Len() > 1:
 		node.Style = yaml.FlowStyle
 		for i := range v.Len() {
 			node.Content = append(node.Content, scalarNode(k, v.Index(i)))

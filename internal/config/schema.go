@@ -185,9 +185,6 @@ func (k *key) env() string {
 	return "WEIR_" + strings.ToUpper(strings.ReplaceAll(k.path, ".", "_"))
 }
 
-// alone reports whether a list of texts is mostly of one, which is written without brackets.
-func (k *key) alone() bool { return k.format == "path" || k.format == "url" }
-
 // element returns a list of texts as the key of one of them.
 func (k *key) element() *key {
 	element := *k

@@ -2,63 +2,79 @@ package config
 
 import (
 	"embed"
-	"path"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// A source is a preset of a job: the keys that read the records of a well-known producer.
-// What a preset says never changes, because the jobs that name it would then mean something
-// else than before; a better one gets another name.
+// A preset is a built-in job, which a command adds. A source is a preset of a job: the keys that read the
+// records of a well-known producer. What a source says never changes, because the jobs that name it would
+// then mean something else than before; a better one gets another name.
 
-//go:embed sources/*.yaml
-var sources embed.FS
+//go:embed presets/*.yaml sources/*.yaml
+var builtIns embed.FS
+
+// Presets lists the built-in jobs.
+func Presets() []string { return baseNames("presets") }
 
 // Sources lists the presets of jobs.
-func Sources() []string { return baseNames(sources, "sources") }
+func Sources() []string { return baseNames("sources") }
 
 // baseNames lists the YAML files of a folder without their ending.
-func baseNames(files embed.FS, folder string) (names []string) {
-	entries, _ := files.ReadDir(folder)
+func baseNames(folder string) (names []string) {
+	entries, _ := builtIns.ReadDir(folder)
 	for _, e := range entries {
 		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
 	}
 	return names
 }
 
-// expand adds to a job the keys of its preset that it does not give itself.
-func (r *reader) expand(n *yaml.Node) *yaml.Node {
-	given := map[string]*yaml.Node{}
-	if n.Kind == yaml.MappingNode {
-		for pair := range slices.Chunk(n.Content, 2) {
-			given[pair[0].Value] = pair[1]
+// builtIn returns the mapping in a built-in file, whose nodes then have their place in the preset of a
+// name; nil if there is none.
+func (r *reader) builtIn(folder, name string) *yaml.Node {
+	data, err := builtIns.ReadFile(folder + "/" + name + ".yaml")
+	root := new(yaml.Node)
+	if err != nil || yaml.Unmarshal(data, root) != nil {
+		return nil
+	}
+	var note func(n *yaml.Node)
+	note = func(n *yaml.Node) {
+		r.presets[n] = "preset " + name
+		for _, child := range n.Content {
+			note(child)
 		}
 	}
+	note(root)
+	return root.Content[0]
+}
+
+// expand adds to a job the keys of its source that it does not give itself.
+func (r *reader) expand(n *yaml.Node) *yaml.Node {
+	given := entries(n)
 	if given["preset"] == nil {
 		return n
 	}
-	source, preset := follow(given["preset"]).Value, new(yaml.Node)
-	data, err := sources.ReadFile(path.Join("sources", source+".yaml"))
-	if err != nil || yaml.Unmarshal(data, preset) != nil {
-		return n // there is none, which the key's own check reports
+	source := r.builtIn("sources", follow(given["preset"]).Value)
+	if source == nil { // which the key's own check reports
+		return n
 	}
 	all := *n
-	for pair := range slices.Chunk(preset.Content[0].Content, 2) {
+	for pair := range slices.Chunk(source.Content, 2) {
 		if given[pair[0].Value] == nil {
-			r.note(pair[0], source)
-			r.note(pair[1], source)
 			all.Content = append(slices.Clip(all.Content), pair...)
 		}
 	}
 	return &all
 }
 
-// note notes that a node, and what is in it, come from a preset.
-func (r *reader) note(n *yaml.Node, source string) {
-	r.sources[n] = source
-	for _, child := range n.Content {
-		r.note(child, source)
+// entries returns what a mapping has, by key; nothing of any other node.
+func entries(n *yaml.Node) map[string]*yaml.Node {
+	all := map[string]*yaml.Node{}
+	if n.Kind == yaml.MappingNode {
+		for pair := range slices.Chunk(n.Content, 2) {
+			all[pair[0].Value] = pair[1]
+		}
 	}
+	return all
 }

@@ -60,11 +60,11 @@ func (k *key) number(text string) (n float64, shown string, err error) {
 		s, err := ParseSize(text)
 		return float64(s), s.String(), err
 	case integer:
-		i, err := strconv.ParseInt(text, 10, 64)
+		i, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
 		if err != nil {
 			return 0, "", fmt.Errorf("%q is no whole number%s", text, k.span())
 		}
-		return float64(i), text, nil
+		return float64(i), strconv.FormatInt(i, 10), nil
 	}
 	if n, err = strconv.ParseFloat(text, 64); err != nil || math.IsNaN(n) {
 		return 0, "", fmt.Errorf("%q is no number%s", text, k.span())
