@@ -11,6 +11,14 @@ import (
 	"weir/internal/config"
 	"weir/internal/local/localtest"
 	"weir/internal/presettest"
+	"weir/measures/bloom"
+	"weir/measures/extreme"
+	"weir/measures/hll"
+	"weir/measures/ordered"
+	"weir/measures/quantile"
+	"weir/measures/set"
+	"weir/measures/sum"
+	"weir/measures/topk"
 	"weir/window"
 )
 
@@ -80,16 +88,16 @@ func presets(t *testing.T, url, database string) {
 	presettest.Migrate(t, url, database, func(spec *window.Spec) {
 		if spec.Job == "clicks" {
 			// The preset lacks these measures, to save memory.
-			spec.Measures = append(spec.Measures, window.Measure{Name: "seen", Kind: window.Bloom, Path: "event_id", Optional: true, Capacity: 100_000, Error: 0.01},
-				window.Measure{Name: "dearest", Kind: window.Max, Path: "price", Optional: true},
-				window.Measure{Name: "revenue", Kind: window.Sum, Path: "price", Optional: true, Scale: 2},
-				window.Measure{Name: "entry", Kind: window.First, Path: "page"},
-				window.Measure{Name: "exit", Kind: window.Last, Path: "page"},
-				window.Measure{Name: "people", Kind: window.Set, Path: "user_id"},
-				window.Measure{Name: "latency", Kind: window.Quantile, Path: "ms", Optional: true, Error: 0.01},
-				window.Measure{Name: "waited", Kind: window.HLL, Path: "user_id", Where: []window.Condition{{Path: "ms", AtLeast: "200"}}},
-				window.Measure{Name: "products", Kind: window.TopK, Path: "page", K: 10},
-				window.Measure{Name: "cheapest", Kind: window.Min, Path: "price", Optional: true})
+			spec.Measures = append(spec.Measures, window.Measure{Name: "seen", Kind: bloom.Kind, Path: "event_id", Optional: true, Capacity: 100_000, Error: 0.01},
+				window.Measure{Name: "dearest", Kind: extreme.Max, Path: "price", Optional: true},
+				window.Measure{Name: "revenue", Kind: sum.Sum, Path: "price", Optional: true, Scale: 2},
+				window.Measure{Name: "entry", Kind: ordered.First, Path: "page"},
+				window.Measure{Name: "exit", Kind: ordered.Last, Path: "page"},
+				window.Measure{Name: "people", Kind: set.Kind, Path: "user_id"},
+				window.Measure{Name: "latency", Kind: quantile.Kind, Path: "ms", Optional: true, Error: 0.01},
+				window.Measure{Name: "waited", Kind: hll.Kind, Path: "user_id", Where: []window.Condition{{Path: "ms", AtLeast: "200"}}},
+				window.Measure{Name: "products", Kind: topk.Kind, Path: "page", K: 10},
+				window.Measure{Name: "cheapest", Kind: extreme.Min, Path: "price", Optional: true})
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"weir/event"
+	"weir/measures/hll"
 	"weir/window"
 )
 
@@ -118,7 +119,7 @@ func TestLedgerAndRows(t *testing.T) {
 // events or in measures, is found.
 func TestWindows(t *testing.T) {
 	const length, start = 60_000, 120_000
-	users := &window.Measure{Name: "users", Kind: window.HLL}
+	users := &window.Measure{Name: "users", Kind: hll.Kind}
 	whole := Compared{length, start, "x", true, true, 0}
 	found := func(k Kind, measure string, expected, found uint64) []Finding {
 		f := Finding{Kind: k, Job: "clicks", Topic: "web", Window: start, Length: length, Group: "x", Measure: measure, Expected: expected, Found: found}
@@ -230,7 +231,7 @@ func TestAhead(t *testing.T) {
 		line(int64(chunk), chunk != 3) // rows of that one may have expired
 	}
 	a.Ahead(slot(0, 2), 1500)
-	users := &window.Measure{Name: "users", Kind: window.HLL}
+	users := &window.Measure{Name: "users", Kind: hll.Kind}
 	for i, rows := range []uint64{5, 4, 6} {
 		w := Compared{Length: 60_000, Start: event.Time(i), Due: i < 2, Ahead: 3000}
 		if got := a.Window(w, 5, rows); got != (rows == 5) {

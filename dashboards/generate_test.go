@@ -15,6 +15,17 @@ import (
 	"weir/internal/grafana"
 	"weir/internal/grafana/grafanatest"
 	"weir/internal/local/localtest"
+	"weir/measures"
+	"weir/measures/bitmap"
+	"weir/measures/bloom"
+	"weir/measures/extreme"
+	"weir/measures/geo"
+	"weir/measures/hll"
+	"weir/measures/ordered"
+	"weir/measures/quantile"
+	"weir/measures/set"
+	"weir/measures/sum"
+	"weir/measures/topk"
 	"weir/sinks/clickhouse"
 	"weir/window"
 )
@@ -28,23 +39,23 @@ func everything(t *testing.T) clickhouse.Job {
 		Spec: &window.Spec{
 			Job: "shop", Version: 2, TimeField: "ts", TimeUnit: event.Millis,
 			Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 64, MaxGroups: 50,
-			By: []window.Column{{Name: "page", Path: "page"}, {Name: "cell", Lon: "lon", Lat: "lat", Precision: 5}},
+			By: []window.Dimension{{Name: "page", Path: "page"}, {Name: "cell", Lon: "lon", Lat: "lat", Precision: 5}},
 		},
 	}
-	of := map[window.Kind]window.Measure{
-		window.HLL: {Path: "user"}, window.Set: {Path: "user"}, window.Bitmap: {Path: "user"},
-		window.Bloom: {Path: "id", Capacity: 1000, Error: 0.01},
-		window.Min:   {Path: "price"}, window.Max: {Path: "price"}, window.First: {Path: "id"}, window.Last: {Path: "id"},
-		window.Sum: {Path: "price", Scale: 2}, window.Avg: {Path: "price", Scale: 2},
-		window.Quantile: {Path: "price", Error: 0.01}, window.TopK: {Path: "id", K: 3},
-		window.Geo: {Path: "user", Lon: "lon", Lat: "lat"},
+	of := map[*window.Kind]window.Measure{
+		hll.Kind: {Path: "user"}, set.Kind: {Path: "user"}, bitmap.Kind: {Path: "user"},
+		bloom.Kind:  {Path: "id", Capacity: 1000, Error: 0.01},
+		extreme.Min: {Path: "price"}, extreme.Max: {Path: "price"}, ordered.First: {Path: "id"}, ordered.Last: {Path: "id"},
+		sum.Sum: {Path: "price", Scale: 2}, sum.Avg: {Path: "price", Scale: 2},
+		quantile.Kind: {Path: "price", Error: 0.01}, topk.Kind: {Path: "id", K: 3},
+		geo.Kind: {Path: "user", Lon: "lon", Lat: "lat"},
 	}
-	for _, k := range window.Kinds() {
-		m, ok := of[k]
+	for _, k := range measures.All {
+		m, ok := of[k.Kind]
 		if !ok {
 			t.Fatalf("this job has no measure of kind %s", k)
 		}
-		m.Name, m.Kind = "m_"+k.String(), k
+		m.Name, m.Kind = "m_"+k.Name, k.Kind
 		j.Spec.Measures = append(j.Spec.Measures, m)
 	}
 	return j
@@ -179,7 +190,7 @@ func TestGeneratedRuns(t *testing.T) {
 // may be there twice, before they are merged.
 func TestShapes(t *testing.T) {
 	b := generated(t)
-	for _, k := range window.Kinds() {
+	for _, k := range measures.All {
 		if !slices.ContainsFunc(b.Panels, func(p panel) bool { return p.Title == fmt.Sprintf("m_%s (%s)", k, k) }) {
 			t.Errorf("no panel of kind %s", k)
 		}

@@ -9,6 +9,7 @@ import (
 	"weir/event"
 	"weir/internal/backoff"
 	"weir/internal/transcript"
+	"weir/measures/hll"
 	"weir/window"
 )
 
@@ -36,7 +37,7 @@ type script struct {
 func start(t *testing.T) func(string) string {
 	s := &script{t: t, spec: &window.Spec{
 		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 60_000, Skew: 60_000,
-		Chunk: 256, MaxGroups: 10, Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user"}},
+		Chunk: 256, MaxGroups: 10, Measures: []window.Measure{{Name: "users", Kind: hll.Kind, Path: "user"}},
 	}}
 	return func(line string) string {
 		words := strings.Fields(line)

@@ -16,6 +16,7 @@ import (
 	"weir/audit"
 	"weir/event"
 	"weir/internal/await"
+	"weir/measures/hll"
 	"weir/window"
 )
 
@@ -23,8 +24,8 @@ func spec() *window.Spec {
 	return &window.Spec{
 		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 3_600_000, Skew: 600_000,
 		Chunk: 256, MaxGroups: 100,
-		By:       []window.Column{{Name: "page", Path: "page"}},
-		Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user"}},
+		By:       []window.Dimension{{Name: "page", Path: "page"}},
+		Measures: []window.Measure{{Name: "users", Kind: hll.Kind, Path: "user"}},
 	}
 }
 

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"weir/event"
-	"weir/sketches/geo"
+	"weir/measures/bitmap"
+	"weir/measures/bloom"
+	"weir/measures/geo"
+	geosketch "weir/sketches/geo"
 	"weir/window"
 )
 
@@ -20,14 +23,14 @@ func (s readingSink) Write(ctx context.Context, c *window.Changes) error {
 	var b []byte
 	for row := range c.Table.Rows {
 		for m, ms := range c.Table.Spec().Measures {
-			if ms.Kind != window.Geo {
+			if ms.Kind != geo.Kind {
 				b = row.AppendState(b[:0], m)
 			}
 		}
 	}
 	for m, ms := range c.Table.Spec().Measures {
-		if ms.Kind == window.Geo {
-			c.Table.Places(m).Each(func(int64, []byte, geo.Stamp, uint64) bool { return true })
+		if ms.Kind == geo.Kind {
+			geo.Of(c.Table, m).Each(func(int64, []byte, geosketch.Stamp, uint64) bool { return true })
 		}
 	}
 	time.Sleep(2 * time.Millisecond)
@@ -39,9 +42,9 @@ func (s readingSink) Write(ctx context.Context, c *window.Changes) error {
 func TestLive(t *testing.T) {
 	s := spec()
 	s.Measures = append(s.Measures,
-		window.Measure{Name: "active", Kind: window.Bitmap, Path: "user"},
-		window.Measure{Name: "seen", Kind: window.Bloom, Path: "user", Capacity: 100, Error: 0.01},
-		window.Measure{Name: "places", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat"})
+		window.Measure{Name: "active", Kind: bitmap.Kind, Path: "user"},
+		window.Measure{Name: "seen", Kind: bloom.Kind, Path: "user", Capacity: 100, Error: 0.01},
+		window.Measure{Name: "places", Kind: geo.Kind, Path: "user", Lon: "lon", Lat: "lat"})
 	const records = 20_000
 	log := &fakeLog{parts: make([][]event.Record, 2)}
 	for p := range log.parts {

@@ -9,6 +9,16 @@ import (
 	"strconv"
 
 	"weir/event"
+	"weir/measures/bitmap"
+	"weir/measures/bloom"
+	"weir/measures/extreme"
+	"weir/measures/geo"
+	"weir/measures/hll"
+	"weir/measures/ordered"
+	"weir/measures/quantile"
+	"weir/measures/set"
+	"weir/measures/sum"
+	"weir/measures/topk"
 	"weir/window"
 )
 
@@ -398,21 +408,21 @@ func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
 		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
 		Window: size, Lateness: size * event.Time(1+r.IntN(4)), Skew: 20_000,
 		Chunk: 4 << r.IntN(5), MaxGroups: 1000,
-		By: []window.Column{
+		By: []window.Dimension{
 			{Name: "page", Path: "page"},
 			{Name: "country", Path: "geo.country", Default: "??", HasDefault: true},
 		}[:r.IntN(3)],
-		Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user"}},
+		Measures: []window.Measure{{Name: "users", Kind: hll.Kind, Path: "user"}},
 	}
 	// A draw decides about each line: one of its measures, or none.
 	optional := [][]window.Measure{
-		{{Name: "devices", Kind: window.Bitmap, Path: "device", Optional: true}, {Name: "people", Kind: window.Set, Path: "user"}},
-		{{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 64, Error: 0.01}, {Name: "earliest", Kind: window.First, Path: "user"}},
-		{{Name: "west", Kind: window.Min, Path: "lon", Optional: true}, {Name: "spread", Kind: window.Quantile, Path: "lon", Optional: true, Error: 0.05}},
-		{{Name: "east", Kind: window.Max, Path: "lon", Optional: true}, {Name: farMeasure, Kind: window.Sum, Path: "lon", Optional: true, Scale: 2, Where: []window.Condition{
+		{{Name: "devices", Kind: bitmap.Kind, Path: "device", Optional: true}, {Name: "people", Kind: set.Kind, Path: "user"}},
+		{{Name: "seen", Kind: bloom.Kind, Path: "id", Capacity: 64, Error: 0.01}, {Name: "earliest", Kind: ordered.First, Path: "user"}},
+		{{Name: "west", Kind: extreme.Min, Path: "lon", Optional: true}, {Name: "spread", Kind: quantile.Kind, Path: "lon", Optional: true, Error: 0.05}},
+		{{Name: "east", Kind: extreme.Max, Path: "lon", Optional: true}, {Name: farMeasure, Kind: sum.Sum, Path: "lon", Optional: true, Scale: 2, Where: []window.Condition{
 			{Any: []window.Condition{{Path: "geo.country", In: countryNames[:2]}, {Path: "lat", Below: "0"}}}, {Not: &window.Condition{Path: "user", Is: window.Operand("u7")}}}}},
-		{{Name: "way", Kind: window.Sum, Path: "lon", Optional: true, Scale: 2}, {Name: "tops", Kind: window.TopK, Path: "user", K: 3}},
-		{{Name: "places", Kind: window.Geo, Path: "who", Optional: true, Lon: "lon", Lat: "lat"}, {Name: "latest", Kind: window.Last, Path: "user"}},
+		{{Name: "way", Kind: sum.Sum, Path: "lon", Optional: true, Scale: 2}, {Name: "tops", Kind: topk.Kind, Path: "user", K: 3}},
+		{{Name: "places", Kind: geo.Kind, Path: "who", Optional: true, Lon: "lon", Lat: "lat"}, {Name: "latest", Kind: ordered.Last, Path: "user"}},
 	}
 	for _, line := range optional {
 		if n := r.IntN(4); n < len(line) {
@@ -448,7 +458,7 @@ func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
 		return &s, &s
 	}
 	more := s
-	more.Measures = append(s.Measures[:len(s.Measures):len(s.Measures)], window.Measure{Name: addedMeasure, Kind: window.HLL, Path: "id"})
+	more.Measures = append(s.Measures[:len(s.Measures):len(s.Measures)], window.Measure{Name: addedMeasure, Kind: hll.Kind, Path: "id"})
 	if s.Meaning() != more.Meaning() {
 		panic(fmt.Sprintf("sim: one more measure changes the job's meaning: %q, %q", s.Meaning(), more.Meaning()))
 	}

@@ -1,6 +1,17 @@
 package sim
 
-import "weir/window"
+import (
+	"weir/measures/bitmap"
+	"weir/measures/bloom"
+	"weir/measures/extreme"
+	"weir/measures/hll"
+	"weir/measures/ordered"
+	"weir/measures/quantile"
+	"weir/measures/set"
+	"weir/measures/sum"
+	"weir/measures/topk"
+	"weir/window"
+)
 
 // A keeper keeps the states of one measure, one for each row, for the simulated sink and
 // for the reference. It uses no code of package window, so that a mistake there shows.
@@ -14,19 +25,19 @@ type keeper interface {
 	count(i uint32, f *reference, rec *record, slot window.Slot, m string)
 }
 
-var keepers = map[window.Kind]func(m *window.Measure) keeper{
-	window.HLL:      newHLLKeeper,
-	window.Set:      newSetKeeper,
-	window.Bitmap:   newBitmapKeeper,
-	window.Bloom:    newBloomKeeper,
-	window.Min:      newMinKeeper,
-	window.Max:      newMaxKeeper,
-	window.Sum:      newSumKeeper,
-	window.Avg:      newSumKeeper,
-	window.Quantile: newQuantileKeeper,
-	window.TopK:     newTopKeeper,
-	window.First:    newFirstKeeper,
-	window.Last:     newLastKeeper,
+var keepers = map[*window.Kind]func(m *window.Measure) keeper{
+	hll.Kind:      newHLLKeeper,
+	set.Kind:      newSetKeeper,
+	bitmap.Kind:   newBitmapKeeper,
+	bloom.Kind:    newBloomKeeper,
+	extreme.Min:   newMinKeeper,
+	extreme.Max:   newMaxKeeper,
+	sum.Sum:       newSumKeeper,
+	sum.Avg:       newSumKeeper,
+	quantile.Kind: newQuantileKeeper,
+	topk.Kind:     newTopKeeper,
+	ordered.First: newFirstKeeper,
+	ordered.Last:  newLastKeeper,
 }
 
 // states has the states of some rows: those of the sink, or those that the reference
@@ -40,7 +51,7 @@ type states struct {
 func newStates(spec *window.Spec) states {
 	st := states{spec: spec, of: make([]keeper, len(spec.Measures))}
 	for i := range spec.Measures {
-		if m := &spec.Measures[i]; !m.Kind.ByMember() {
+		if m := &spec.Measures[i]; !m.Kind.ByMember {
 			st.of[i] = keepers[m.Kind](m)
 		}
 	}

@@ -93,7 +93,7 @@ func (s *schedule) judgeRows(f *reference) {
 			continue
 		}
 		for m := range s.spec.Measures {
-			if s.spec.Measures[m].Kind.ByMember() {
+			if s.spec.Measures[m].Kind.ByMember {
 				continue
 			}
 			got = s.sink.states.bytes(got[:0], row.state, m)

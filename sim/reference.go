@@ -326,7 +326,7 @@ func (f *reference) count(rec *record, slot window.Slot, offset int64, maybe, ad
 		f.enter(rec, rowKey{at, other}, slot, true, added)
 	}
 	for n, m := range f.spec.Measures {
-		if !m.Kind.ByMember() || !rec.placed() {
+		if !m.Kind.ByMember || !rec.placed() {
 			continue
 		}
 		// The JSON has hundredths; the float64 nearest to its text equals the

@@ -6,8 +6,9 @@ import (
 	"slices"
 
 	"weir/event"
+	"weir/measures/geo"
 	"weir/rounds"
-	"weir/sketches/geo"
+	geosketch "weir/sketches/geo"
 	"weir/window"
 )
 
@@ -63,7 +64,7 @@ type placeKey struct {
 }
 
 type place struct {
-	stamp geo.Stamp
+	stamp geosketch.Stamp
 	score uint64
 }
 
@@ -192,9 +193,9 @@ func (s *schedule) encode(r *run, c *window.Changes) *write {
 		w.stages = append(w.stages, s.encodeRows(r, spec, c))
 	}
 	for m := range spec.Measures {
-		if places := c.Table.Places(m); places != nil && places.Len() > 0 {
+		if places := geo.Of(c.Table, m); places != nil && places.Len() > 0 {
 			i := &insert{}
-			places.Each(func(at int64, member []byte, st geo.Stamp, score uint64) bool {
+			places.Each(func(at int64, member []byte, st geosketch.Stamp, score uint64) bool {
 				i.places = append(i.places, sentPlace{placeKey{m, event.Time(at), string(member)}, place{st, score}})
 				return true
 			})
@@ -216,7 +217,7 @@ func (s *schedule) encode(r *run, c *window.Changes) *write {
 func (s *schedule) encodeRows(r *run, spec *window.Spec, c *window.Changes) *insert {
 	i := &insert{rows: make([]sentRow, 0, c.Table.Len()), token: r.cheat.token(c)}
 	for m := range spec.Measures {
-		if !spec.Measures[m].Kind.ByMember() {
+		if !spec.Measures[m].Kind.ByMember {
 			i.measures = append(i.measures, m)
 		}
 	}

@@ -1,4 +1,4 @@
-package window
+package window_test
 
 import (
 	"fmt"
@@ -6,6 +6,11 @@ import (
 	"testing"
 
 	"weir/event"
+	"weir/measures/bitmap"
+	"weir/measures/bloom"
+	"weir/measures/hll"
+	"weir/measures/quantile"
+	. "weir/window"
 )
 
 // traffic makes batches of the clicks job's events: 1,000 Zipf pages, two million
@@ -33,8 +38,8 @@ func pageSpec() *Spec {
 	return &Spec{
 		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 86_400_000, Skew: 600_000,
 		Chunk: 1 << 18, MaxGroups: 10_000,
-		By:       []Column{{Name: "page", Path: "page"}},
-		Measures: []Measure{{Name: "users", Kind: HLL, Path: "user_id"}},
+		By:       []Dimension{{Name: "page", Path: "page"}},
+		Measures: []Measure{{Name: "users", Kind: hll.Kind, Path: "user_id"}},
 	}
 }
 
@@ -72,8 +77,8 @@ func BenchmarkObserve(b *testing.B) {
 func TestNoAllocationPerEvent(t *testing.T) {
 	bs := traffic(50_000)
 	s := pageSpec()
-	s.Measures = append(s.Measures, Measure{Name: "active", Kind: Bitmap, Path: "user_id"}, Measure{Name: "seen", Kind: Bloom, Path: "event_id", Capacity: 1000, Error: 0.01},
-		Measure{Name: "spread", Kind: Quantile, Path: "user_id", Error: 0.01})
+	s.Measures = append(s.Measures, Measure{Name: "active", Kind: bitmap.Kind, Path: "user_id"}, Measure{Name: "seen", Kind: bloom.Kind, Path: "event_id", Capacity: 1000, Error: 0.01},
+		Measure{Name: "spread", Kind: quantile.Kind, Path: "user_id", Error: 0.01})
 	op := newOperator(t, s)
 	op.Start(Plan{})
 	for range 2 {

@@ -1,4 +1,4 @@
-package window
+package window_test
 
 import (
 	"fmt"
@@ -9,24 +9,15 @@ import (
 	"testing"
 
 	"weir/event"
+	"weir/measures/hll"
+	. "weir/window"
 )
 
 // one decodes one event and returns its outcome and reason, its group, and the measures that
 // take something of it.
 func one(t *testing.T, s *Spec, doc string) (outcome Outcome, reason, group string, takes []string) {
 	t.Helper()
-	op := newOperator(t, s)
-	op.decoder.decode(&event.Record{Value: []byte(`{"x":"left over","n":7}`), Time: 1000})
-	outcome, reason = op.decoder.decode(&event.Record{Value: []byte(doc), Time: 1000})
-	if outcome == Counted {
-		group = string(op.decoder.group)
-		for i := range op.decoder.feeds {
-			if op.decoder.feeds[i].takes {
-				takes = append(takes, s.Measures[i].Name)
-			}
-		}
-	}
-	return outcome, reason, group, takes
+	return newOperator(t, s).DecodeOne(doc)
 }
 
 func plainSpec() *Spec {
@@ -103,8 +94,8 @@ func TestConditions(t *testing.T) {
 func TestWhereOfMeasure(t *testing.T) {
 	s := plainSpec()
 	s.Measures = []Measure{
-		{Name: "all", Kind: HLL, Path: "user"},
-		{Name: "buyers", Kind: HLL, Path: "buyer", Where: []Condition{{Path: "action", Is: `"buy"`}, {Path: "amount", AtLeast: "10"}}},
+		{Name: "all", Kind: hll.Kind, Path: "user"},
+		{Name: "buyers", Kind: hll.Kind, Path: "buyer", Where: []Condition{{Path: "action", Is: `"buy"`}, {Path: "amount", AtLeast: "10"}}},
 	}
 	for _, c := range []struct {
 		doc, reason string
@@ -208,7 +199,7 @@ func TestConditionsNaiveTwin(t *testing.T) {
 					doc += `,"` + f + `":` + v[f]
 				}
 			}
-			outcome, _ := op.decoder.decode(&event.Record{Value: []byte(doc + "}"), Time: 1000})
+			outcome, _ := op.Decode(&event.Record{Value: []byte(doc + "}"), Time: 1000})
 			if (outcome == Counted) != m.holds(v) {
 				t.Fatalf("%s}: %s by %+v", doc, outcome, m.c)
 			}
@@ -236,13 +227,13 @@ func TestOperands(t *testing.T) {
 // TestConditionsAllocateNothing: nor do derived fields.
 func TestConditionsAllocateNothing(t *testing.T) {
 	s := plainSpec()
-	s.By = []Column{{Name: "site", Path: "[referrer][url] host"}}
+	s.By = []Dimension{{Name: "site", Path: "[referrer][url] host"}}
 	s.Where = []Condition{{Any: []Condition{{Path: "amount", AtLeast: "10"}, {Path: "[device] lower", In: []string{"mobile"}}}}}
-	s.Measures = []Measure{{Name: "m", Kind: HLL, Path: "items[0].sku", Where: []Condition{{Path: "user", Prefix: []string{"u"}}}}}
+	s.Measures = []Measure{{Name: "m", Kind: hll.Kind, Path: "items[0].sku", Where: []Condition{{Path: "user", Prefix: []string{"u"}}}}}
 	op := newOperator(t, s)
 	rec := event.Record{Time: 1000, Value: []byte(`{"ts":1000,"url":"https://Example.ORG/","device":"MOBILE","amount":9.75,"user":"u1","items":[{"sku":"a"},{"sku":"b"}]}`)}
 	if n := testing.AllocsPerRun(200, func() {
-		if outcome, reason := op.decoder.decode(&rec); outcome != Counted {
+		if outcome, reason := op.Decode(&rec); outcome != Counted {
 			t.Fatal(outcome, reason)
 		}
 	}); n != 0 {

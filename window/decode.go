@@ -9,9 +9,9 @@ import (
 	"weir/sketches/geo"
 )
 
-// decoder turns a record into what the partition and the sketches need of it.
-// It belongs to one operator; the next record overwrites its results.
-type decoder struct {
+// A Decoder turns a record into what the partition and the sketches need of it.
+// It belongs to one Operator; the next record overwrites its results. An Intake reads the event from it.
+type Decoder struct {
 	_       apart.Line
 	spec    *Spec
 	reader  *event.Reader
@@ -57,8 +57,8 @@ type decoder struct {
 // columnAt has the indexes in vals of a column's fields; -1: not used.
 type columnAt struct{ path, lon, lat int }
 
-func newDecoder(s *Spec) (*decoder, error) {
-	d := &decoder{spec: s, dedupeAt: -1, keyAt: -1, feeds: apart.Slice[feed](len(s.Measures))}
+func newDecoder(s *Spec) (*Decoder, error) {
+	d := &Decoder{spec: s, dedupeAt: -1, keyAt: -1, feeds: apart.Slice[feed](len(s.Measures))}
 	fields, err := readFields(s)
 	if err != nil {
 		return nil, err
@@ -74,16 +74,16 @@ func newDecoder(s *Spec) (*decoder, error) {
 	}
 	for i := range s.Measures {
 		m, f := &s.Measures[i], &d.feeds[i]
-		f.at, f.optional, f.additive = field(m.Path), m.Optional, m.Kind.Additive()
+		f.at, f.optional, f.additive = field(m.Path), m.Optional, m.Kind.Additive
 		if f.instead = -1; m.HasDefault {
 			f.instead = len(fields.names) + i
 			d.vals[f.instead] = m.defaultValue()
 		}
 		var also []int
-		for _, path := range m.Kind.paths(m) {
+		for _, path := range m.paths() {
 			also = append(also, field(path))
 		}
-		f.intake = m.Kind.intake(s, m, also)
+		f.Intake = m.Kind.Intake(s, m, also)
 		if f.where, err = compile(m.Where, field); err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func newDecoder(s *Spec) (*decoder, error) {
 
 // selectSchema finds the schema of a record. It returns an *event.UnknownSchema if the reader
 // does not have it.
-func (d *decoder) selectSchema(b *event.Batch, rec *event.Record) error {
+func (d *Decoder) selectSchema(b *event.Batch, rec *event.Record) error {
 	need, ok := d.reader.Select(rec)
 	for !ok && d.lost(need) { // that of the value, then that of the key
 		need, ok = d.reader.Select(rec)
@@ -122,7 +122,7 @@ func (d *decoder) selectSchema(b *event.Batch, rec *event.Record) error {
 
 // lost tells the reader that records of a schema are malformed, if the job says that
 // no registry has it.
-func (d *decoder) lost(need event.SchemaID) bool {
+func (d *Decoder) lost(need event.SchemaID) bool {
 	name := need.Name()
 	if _, found := slices.BinarySearch(d.spec.LostSchemas, name.Key()); !found {
 		return false
@@ -137,7 +137,7 @@ const maxTime = event.Time(1<<32-1) * 1000
 // decode decides everything about a record that does not depend on other
 // records. The order of the checks is part of a job's meaning. If it returns
 // Counted, the decoder's fields describe the event.
-func (d *decoder) decode(rec *event.Record) (Outcome, string) {
+func (d *Decoder) decode(rec *event.Record) (Outcome, string) {
 	if len(rec.Value) == 0 && (rec.Value == nil || !d.selects) { // a message of nothing but defaults is empty
 		return Malformed, emptyValue
 	}
@@ -151,7 +151,7 @@ func (d *decoder) decode(rec *event.Record) (Outcome, string) {
 const emptyValue = "empty value"
 
 // decodeValues is decode from where the values of an event of the record have been read.
-func (d *decoder) decodeValues(rec *event.Record) (Outcome, string) {
+func (d *Decoder) decodeValues(rec *event.Record) (Outcome, string) {
 	s := d.spec
 	if d.derived != nil {
 		d.derive()
@@ -180,14 +180,14 @@ func (d *decoder) decodeValues(rec *event.Record) (Outcome, string) {
 	if d.dedupeAt >= 0 {
 		id, ok := d.vals[d.dedupeAt].ID()
 		if !ok {
-			return Malformed, d.wrong(d.dedupeAt, notID)
+			return Malformed, d.Wrong(d.dedupeAt, NotID)
 		}
 		d.id = s.Dedupe.of(id)
 	}
 	if d.keyAt >= 0 {
 		key, ok := d.vals[d.keyAt].ID()
 		if !ok {
-			return Malformed, d.wrong(d.keyAt, notID)
+			return Malformed, d.Wrong(d.keyAt, NotID)
 		}
 		d.key = exactID(key)
 	}
@@ -200,14 +200,14 @@ func (d *decoder) decodeValues(rec *event.Record) (Outcome, string) {
 	return Counted, ""
 }
 
-func (d *decoder) decodeGroup() (reason string) {
+func (d *Decoder) decodeGroup() (reason string) {
 	s := d.spec
 	// The group of a single plain column is its text, which is not copied.
 	d.group, d.scratch = nil, d.scratch[:0]
 	for i := range s.By {
 		c, at := &s.By[i], d.by[i]
-		if at.path < 0 && !(c.HasDefault && d.absent(at.lon) && d.absent(at.lat)) {
-			lon, lat, reason := d.position(at.lon, at.lat)
+		if at.path < 0 && !(c.HasDefault && d.Absent(at.lon) && d.Absent(at.lat)) {
+			lon, lat, reason := d.Position(at.lon, at.lat)
 			if reason != "" {
 				return reason
 			}
@@ -226,10 +226,10 @@ func (d *decoder) decodeGroup() (reason string) {
 		case v.Kind == event.String || v.Kind == event.Number || v.Kind == event.Bool:
 			text = v.Bytes
 		default:
-			return d.wrong(at.path, "is not text, number or bool")
+			return d.Wrong(at.path, "is not text, number or bool")
 		}
-		if len(text) > maxValue {
-			return d.wrong(at.path, "is longer than 1 KiB")
+		if len(text) > MaxValue {
+			return d.Wrong(at.path, "is longer than 1 KiB")
 		}
 		if len(s.By) == 1 {
 			d.group = text
@@ -241,7 +241,7 @@ func (d *decoder) decodeGroup() (reason string) {
 	return ""
 }
 
-func (d *decoder) decodeMeasures() (reason string) {
+func (d *Decoder) decodeMeasures() (reason string) {
 	d.number++
 	for i := range d.feeds {
 		f := &d.feeds[i]
@@ -250,24 +250,30 @@ func (d *decoder) decodeMeasures() (reason string) {
 			continue
 		}
 		at := f.at
-		if d.absent(at) {
+		if d.Absent(at) {
 			if f.takes = false; f.optional {
 				continue
 			}
 			if f.instead < 0 {
-				return d.wrong(f.at, "")
+				return d.Wrong(f.at, "")
 			}
 			at = f.instead
 		}
-		if f.takes, reason = f.read(d, at, f.n); reason != "" {
+		if f.takes, reason = f.Read(d, at, f.n); reason != "" {
 			return reason
 		}
 	}
 	return ""
 }
 
-// absent reports whether a field is missing or null.
-func (d *decoder) absent(at int) bool {
+// Value returns the value of a field.
+func (d *Decoder) Value(at int) *event.Value { return &d.vals[at] }
+
+// Window returns the start of the event's window.
+func (d *Decoder) Window() event.Time { return d.window }
+
+// Absent reports whether a field is missing or null.
+func (d *Decoder) Absent(at int) bool {
 	return d.vals[at].Kind == event.Missing || d.vals[at].Kind == event.Null
 }
 
@@ -279,8 +285,8 @@ type wholeValue struct {
 	ok bool
 }
 
-// whole returns the value of a field as event.Value.Whole does.
-func (d *decoder) whole(at int) (n int64, ok bool) {
+// Whole returns the value of a field as event.Value.Whole does.
+func (d *Decoder) Whole(at int) (n int64, ok bool) {
 	w := &d.wholes[at]
 	if w.of != d.number {
 		w.of = d.number
@@ -289,17 +295,17 @@ func (d *decoder) whole(at int) (n int64, ok bool) {
 	return w.n, w.ok
 }
 
-// uint32 returns the value of a field as event.Value.Uint32 does.
-func (d *decoder) uint32(at int) (uint32, bool) {
-	if n, ok := d.whole(at); ok {
+// Uint32 returns the value of a field as event.Value.Uint32 does.
+func (d *Decoder) Uint32(at int) (uint32, bool) {
+	if n, ok := d.Whole(at); ok {
 		return uint32(n), 0 <= n && n <= math.MaxUint32
 	}
 	return d.vals[at].Uint32()
 }
 
-// float returns the value of a field as a number, 0 if there is a reason why it is none.
-func (d *decoder) float(at int) (f float64, reason string) {
-	if n, ok := d.whole(at); ok && n != 0 { // an integer has no sign of zero
+// Float returns the value of a field as a number, 0 if there is a reason why it is none.
+func (d *Decoder) Float(at int) (f float64, reason string) {
+	if n, ok := d.Whole(at); ok && n != 0 { // an integer has no sign of zero
 		return float64(n), ""
 	}
 	f, ok := d.vals[at].Float()
@@ -307,40 +313,40 @@ func (d *decoder) float(at int) (f float64, reason string) {
 	case ok:
 		return f, ""
 	case d.vals[at].Kind == event.Number:
-		return 0, d.wrong(at, "is a number beyond 1.8e308, the greatest Float64")
+		return 0, d.Wrong(at, "is a number beyond 1.8e308, the greatest Float64")
 	}
-	return 0, d.wrong(at, "is not a number")
+	return 0, d.Wrong(at, "is not a number")
 }
 
-// position returns a longitude and a latitude within the range of Redis. It
+// Position returns a longitude and a latitude within the range of Redis. It
 // refuses positions out of range, and never clamps them.
-func (d *decoder) position(lonAt, latAt int) (lon, lat float64, reason string) {
+func (d *Decoder) Position(lonAt, latAt int) (lon, lat float64, reason string) {
 	lon, ok := d.vals[lonAt].Float()
 	if !ok {
-		return 0, 0, d.wrong(lonAt, "is not a number")
+		return 0, 0, d.Wrong(lonAt, "is not a number")
 	}
 	lat, ok = d.vals[latAt].Float()
 	if !ok {
-		return 0, 0, d.wrong(latAt, "is not a number")
+		return 0, 0, d.Wrong(latAt, "is not a number")
 	}
 	if _, ok = geo.Encode(lon, lat); !ok {
-		return 0, 0, d.wrong(latAt, "or "+d.names[lonAt]+" is out of range: ±85.05112878 and ±180 degrees")
+		return 0, 0, d.Wrong(latAt, "or "+d.names[lonAt]+" is out of range: ±85.05112878 and ±180 degrees")
 	}
 	return lon, lat, ""
 }
 
-// stamp returns the order of this event's position among those of its member: by
+// Stamp returns the order of this event's position among those of its member: by
 // event time, then by place in the log.
-func (d *decoder) stamp() geo.Stamp {
+func (d *Decoder) Stamp() geo.Stamp {
 	return geo.Stamp{Time: int64(d.time), Slot: uint64(MakeSlot(d.epoch, d.partition, d.offset/d.spec.Chunk)), Offset: d.offset}
 }
 
-// notID is the reason for a value that cannot be an id.
-const notID = "is neither text nor number"
+// NotID is the reason for a value that cannot be an id.
+const NotID = "is neither text nor number"
 
 // wrongTime returns the reason of an event without a time. It names the unit, because a right
 // time in another unit than the job's is the usual cause.
-func (d *decoder) wrongTime() string {
+func (d *Decoder) wrongTime() string {
 	if d.timeAt < 0 {
 		return "the record's timestamp is not a time between 1970 and 2106"
 	}
@@ -350,15 +356,15 @@ func (d *decoder) wrongTime() string {
 		needs = "text"
 	}
 	if needs == "text" && kind != event.String || needs == "number" && kind != event.Number && kind != event.Integer {
-		return d.wrong(d.timeAt, "is not a "+needs+", which unit "+unit.String()+" needs")
+		return d.Wrong(d.timeAt, "is not a "+needs+", which unit "+unit.String()+" needs")
 	}
-	return d.wrong(d.timeAt, "is not a time between 1970 and 2106 in unit "+unit.String())
+	return d.Wrong(d.timeAt, "is not a time between 1970 and 2106 in unit "+unit.String())
 }
 
-// wrong returns the reason in words. It may allocate, because only a dead letter
+// Wrong returns the reason in words. It may allocate, because only a dead letter
 // needs it.
-func (d *decoder) wrong(at int, what string) string {
-	if d.absent(at) {
+func (d *Decoder) Wrong(at int, what string) string {
+	if d.Absent(at) {
 		return "field " + d.names[at] + " is missing"
 	}
 	return "field " + d.names[at] + " " + what

@@ -1,10 +1,11 @@
-package window
+package window_test
 
 import (
 	"fmt"
 	"testing"
 
 	"weir/event"
+	. "weir/window"
 )
 
 // TestExactDedupe: of events with ids of their own, a job with Bloom filters takes some
@@ -46,14 +47,14 @@ func BenchmarkExactID(b *testing.B) {
 	text := []byte("0123456789abcdef0123456789abcdef")
 	b.ReportAllocs()
 	for b.Loop() {
-		exactID(text)
+		ExactID(text)
 	}
 }
 
 // TestOrderOfOutcomes: of several outcomes that fit an event, it has the first in the order of docs/concepts.md.
 func TestOrderOfOutcomes(t *testing.T) {
 	s := plainSpec()
-	s.By = []Column{{Name: "page", Path: "page"}}
+	s.By = []Dimension{{Name: "page", Path: "page"}}
 	s.Where = []Condition{{Path: "kind", Is: `"view"`}}
 	s.Dedupe = &Dedupe{Path: "id", Exact: true}
 	s.Throttle = &Throttle{Path: "user", Limit: 2, Per: 60_000}

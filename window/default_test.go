@@ -1,25 +1,32 @@
-package window
+package window_test
 
 import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"weir/measures"
+	"weir/measures/extreme"
+	"weir/measures/geo"
+	"weir/measures/measuretest"
+	"weir/measures/ordered"
+	. "weir/window"
 )
 
 // TestDefault: of every kind that has a default, events without the field make the state that
 // events with the default in the field make.
 func TestDefault(t *testing.T) {
 	events := []string{`,"x":7`, ``, `,"x":null`, `,"x":12`, ``}
-	for _, k := range Kinds() {
-		m := Measure{Name: "m", Kind: k, Path: "x", Default: "3", HasDefault: true, Capacity: 100, Error: 0.01, Scale: 2, K: 3}
-		if k == Geo {
+	for _, k := range measures.All {
+		m := Measure{Name: "m", Kind: k.Kind, Path: "x", Default: "3", HasDefault: true, Capacity: 100, Error: 0.01, Scale: 2, K: 3}
+		if k.Kind == geo.Kind {
 			m.Lon, m.Lat = "lon", "lat"
 			if m.CheckDefault() == "" {
 				t.Error("a member has a default")
 			}
 			continue
 		}
-		if k == Max {
+		if k.Kind == extreme.Max {
 			m.Default = "30"
 		}
 		var full []string
@@ -31,18 +38,18 @@ func TestDefault(t *testing.T) {
 		}
 		plain, optional := m, m
 		plain.HasDefault, optional.HasDefault, optional.Optional = false, false, true
-		got, found, dead := take(t, m, events...)
-		want, _, _ := take(t, plain, full...)
-		without, _, _ := take(t, optional, events...)
+		got, found, dead := measuretest.Take(t, m, events...)
+		want, _, _ := measuretest.Take(t, plain, full...)
+		without, _, _ := measuretest.Take(t, optional, events...)
 		switch state := got.AppendState(nil, 0); {
 		case !found || len(dead) > 0:
 			t.Errorf("%s: found %t, dead letters %v", k, found, dead)
 		case !bytes.Equal(state, want.AppendState(nil, 0)):
 			t.Errorf("%s: the state is not that of events with the default", k)
-		case k != First && bytes.Equal(state, without.AppendState(nil, 0)):
+		case k.Kind != ordered.First && bytes.Equal(state, without.AppendState(nil, 0)):
 			t.Errorf("%s: the state is that of an optional field, so this test shows nothing", k)
 		}
-		if _, _, dead := take(t, plain, events...); len(dead) != 3 {
+		if _, _, dead := measuretest.Take(t, plain, events...); len(dead) != 3 {
 			t.Errorf("%s: without a default %d dead letters, want 3", k, len(dead))
 		}
 	}

@@ -12,8 +12,8 @@
 //	op.Observe(batch)       // as often as batches come
 //	changes := op.Take() // what a flush must merge into the sink
 //
-// What is particular to a kind of measure is in the kind's own file; kind.go has all kinds, and what the rest
-// knows of them.
+// What is particular to a kind of measure is in the kind's own folder of weir/measures; kind.go has what this
+// package knows of a kind.
 //
 // The rule of this package: a stored value is a function of the log alone.
 // Every decision depends only on the record, its chunk, and (for deduplication)
@@ -35,17 +35,10 @@
 //	throttle.go   the limiters of the keys of a partition
 //	partition.go  the state of one partition: the chunk being read, its groups and counts
 //	decode.go     from a record to an event or a reason against it
-//	tally.go      what kinds that add up keep of a chunk, and by slot in a table
 //	value.go      what a measure comes to over windows and groups
-//	recent.go     the numbers of short keys of top lists that came lately
-//	topk_few.go   the order of the keys of a top list, where there are few
-//	arena.go      bytes of lists and histograms in blocks that do not move
 //	table.go      counts and sketches by window and group
 //	changes.go    what a flush writes: table, ledger lines, dead letters
 //	load.go snapshot.go
 //	              copies of rows for live reads, and rows read back from the sink
-//	bitmap.go bloom.go extreme.go first.go geo.go hll.go last.go max.go min.go ordered.go quantile.go
-//	set.go sum.go topk.go
-//	              one kind of measure each, and what some share
-//	kind.go       all kinds of measures, and what the rest knows of them
+//	kind.go       a kind of measure, as the operator and the table know it
 package window

@@ -73,7 +73,7 @@ func (e *Events) Raise(o *Events) {
 }
 
 // open finds the events of a record. With a reason, the record is malformed.
-func (d *decoder) open(rec *event.Record) (events int, reason string) {
+func (d *Decoder) open(rec *event.Record) (events int, reason string) {
 	if len(rec.Value) == 0 && (rec.Value == nil || !d.selects) { // a message of no events is empty
 		return 0, emptyValue
 	}
@@ -85,7 +85,7 @@ func (d *decoder) open(rec *event.Record) (events int, reason string) {
 }
 
 // eventOutcome returns the outcome of event i of the opened record, as outcome does of a record.
-func (pt *Partition) eventOutcome(d *decoder, rec *event.Record, i int) (Outcome, string) {
+func (pt *Partition) eventOutcome(d *Decoder, rec *event.Record, i int) (Outcome, string) {
 	if err := d.reader.ReadEvent(i, d.vals[:d.scanned]); err != nil {
 		return Malformed, err.Error()
 	}
@@ -97,7 +97,7 @@ func (pt *Partition) eventOutcome(d *decoder, rec *event.Record, i int) (Outcome
 }
 
 // warmEach shows the events of a record to what the partition remembers.
-func (pt *Partition) warmEach(d *decoder, rec *event.Record) {
+func (pt *Partition) warmEach(d *Decoder, rec *event.Record) {
 	n, _ := d.open(rec)
 	for i := range n {
 		pt.eventOutcome(d, rec, i)

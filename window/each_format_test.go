@@ -1,4 +1,4 @@
-package window
+package window_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"weir/event"
+	. "weir/window"
 )
 
 // looseSchema stands for the schema of loose in a spec.
@@ -183,7 +184,7 @@ func translate(t *testing.T, f event.Format, log []event.Record) []event.Record 
 // looseClicks returns eachClicks in a format, with a column from beside the array.
 func looseClicks(seed uint64, f event.Format) *Spec {
 	s := eachClicks(seed)
-	if s.By = append(s.By, Column{Name: "sent", Path: "record:sentAt", Default: "none", HasDefault: true}); f != event.JSON {
+	if s.By = append(s.By, Dimension{Name: "sent", Path: "record:sentAt", Default: "none", HasDefault: true}); f != event.JSON {
 		s.Format, s.Schema = f, looseSchema
 	}
 	return s

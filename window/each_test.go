@@ -1,4 +1,4 @@
-package window
+package window_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,10 @@ import (
 	"testing"
 
 	"weir/event"
-	"weir/sketches/geo"
+	"weir/measures/geo"
+	"weir/measures/ordered"
+	geosketch "weir/sketches/geo"
+	. "weir/window"
 )
 
 // eachClicks returns a variant of clicks for arrays of events.
@@ -79,7 +82,7 @@ func moved(doc string, now event.Time) string {
 func rows(c *Changes) string {
 	var b strings.Builder
 	c.Table.Seal()
-	s := c.Table.spec
+	s := c.Table.Spec()
 	for r := range c.Table.Rows {
 		fmt.Fprintf(&b, "%d %q", r.Window(), r.Group(nil))
 		for slot, n := range r.Hits {
@@ -87,9 +90,9 @@ func rows(c *Changes) string {
 		}
 		for m := range s.Measures {
 			switch s.Measures[m].Kind {
-			case Geo:
-			case First, Last:
-				mark, value := r.Value(m)
+			case geo.Kind:
+			case ordered.First, ordered.Last:
+				mark, value := ordered.Of(r, m)
 				fmt.Fprintf(&b, " %s=%d %q", s.Measures[m].Name, mark.Time, value)
 			default:
 				fmt.Fprintf(&b, " %s=%x", s.Measures[m].Name, r.AppendState(nil, m))
@@ -97,7 +100,7 @@ func rows(c *Changes) string {
 		}
 		b.WriteByte('\n')
 	}
-	c.Table.Places(3).Each(func(w int64, member []byte, st geo.Stamp, score uint64) bool {
+	geo.Of(c.Table, 3).Each(func(w int64, member []byte, st geosketch.Stamp, score uint64) bool {
 		fmt.Fprintf(&b, "place %d %q %d %x %d\n", w, member, st.Time, st.Slot, score)
 		return true
 	})
@@ -286,8 +289,8 @@ func testEachJudge(t *testing.T, seed uint64) {
 // TestEachDoesNotAllocate: an event of an array costs no allocation.
 func TestEachDoesNotAllocate(t *testing.T) {
 	s := eachClicks(0)
-	s.Each, s.By = "e", append(s.By, Column{Name: "sent", Path: "record:sentAt"})
-	s.Measures = slices.DeleteFunc(s.Measures, func(m Measure) bool { return m.Kind == Geo })
+	s.Each, s.By = "e", append(s.By, Dimension{Name: "sent", Path: "record:sentAt"})
+	s.Measures = slices.DeleteFunc(s.Measures, func(m Measure) bool { return m.Kind == geo.Kind })
 	const now = event.Time(1_763_600_000_000)
 	doc := fmt.Sprintf(`{"id":"a","ts":%d,"user":7,"page":"/","action":"view","lon":1.5,"lat":2}`, now)
 	value := []byte(`{"e":[` + strings.Repeat(doc+",", 99) + doc + `],"sentAt":"x"}`)

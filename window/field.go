@@ -89,7 +89,7 @@ func readFields(s *Spec) (*fields, error) {
 	}
 	for i := range s.Measures {
 		m := &s.Measures[i]
-		texts = append(append(texts, m.Path), m.Kind.paths(m)...)
+		texts = append(append(texts, m.Path), m.paths()...)
 		conditions(m.Where)
 	}
 	conditions(s.Where)
@@ -140,7 +140,7 @@ func readFields(s *Spec) (*fields, error) {
 }
 
 // derive computes the derived fields of the event that was scanned.
-func (d *decoder) derive() {
+func (d *Decoder) derive() {
 	if d.text = d.text[:0]; cap(d.text) > keepText {
 		d.text = nil
 	}

@@ -1,4 +1,4 @@
-package window
+package window_test
 
 import (
 	"encoding/binary"
@@ -8,12 +8,17 @@ import (
 	"testing"
 
 	"weir/event"
+	"weir/measures/hll"
+	"weir/measures/ordered"
+	"weir/measures/sum"
+	"weir/measures/topk"
+	. "weir/window"
 )
 
 func avroSpec() *Spec {
 	s := pageSpec()
 	s.Format = event.Avro
-	s.Measures = append(s.Measures, Measure{Name: "top", Kind: TopK, Path: "page", K: 5}, Measure{Name: "first", Kind: First, Path: "page"}, Measure{Name: "last", Kind: Last, Path: "user_id"}, Measure{Name: "sum", Kind: Sum, Path: "user_id"})
+	s.Measures = append(s.Measures, Measure{Name: "top", Kind: topk.Kind, Path: "page", K: 5}, Measure{Name: "first", Kind: ordered.First, Path: "page"}, Measure{Name: "last", Kind: ordered.Last, Path: "user_id"}, Measure{Name: "sum", Kind: sum.Sum, Path: "user_id"})
 	return s
 }
 
@@ -66,7 +71,7 @@ func TestUnknownSchema(t *testing.T) {
 	op := newOperator(t, avroSpec())
 	op.Start(Plan{})
 	op.Start(Plan{Partition: 1})
-	got, asked := &Changes{Table: NewTable(op.spec)}, 0
+	got, asked := &Changes{Table: NewTable(avroSpec())}, 0
 	for {
 		b := batch()
 		err := op.Observe(b)
@@ -111,7 +116,7 @@ func TestUnknownSchema(t *testing.T) {
 func TestKeySchemas(t *testing.T) {
 	s := avroSpec()
 	s.Keyed, s.LostSchemas = true, []string{"1", "4"}
-	s.By = []Column{{Name: "device", Path: "key:device"}}
+	s.By = []Dimension{{Name: "device", Path: "key:device"}}
 	keySchema := &event.Schema{Avro: &event.AvroType{Kind: event.AvroRecord, Fields: []event.AvroField{{Name: "device", Type: &event.AvroType{Kind: event.AvroString}}}}}
 	b := event.Batch{Next: 8}
 	for i := range b.Next {
@@ -223,19 +228,23 @@ func TestTimeAlsoRead(t *testing.T) {
 	}
 	want := windows(rows(func(*Spec) {}))
 	for name, also := range map[string]func(*Spec){
-		"measure":   func(s *Spec) { s.Measures = append(s.Measures, Measure{Name: "stamps", Kind: HLL, Path: s.TimeField}) },
-		"sum":       func(s *Spec) { s.Measures = append(s.Measures, Measure{Name: "stamps", Kind: Sum, Path: s.TimeField}) },
+		"measure": func(s *Spec) {
+			s.Measures = append(s.Measures, Measure{Name: "stamps", Kind: hll.Kind, Path: s.TimeField})
+		},
+		"sum": func(s *Spec) {
+			s.Measures = append(s.Measures, Measure{Name: "stamps", Kind: sum.Sum, Path: s.TimeField})
+		},
 		"condition": func(s *Spec) { s.Where = []Condition{{Path: s.TimeField, Above: "1"}} },
 		"dedupe":    func(s *Spec) { s.Dedupe = &Dedupe{Path: s.TimeField, Exact: true} },
 		"function": func(s *Spec) {
-			s.Measures = append(s.Measures, Measure{Name: "stamps", Kind: HLL, Path: "[nosuch][" + s.TimeField + "]"})
+			s.Measures = append(s.Measures, Measure{Name: "stamps", Kind: hll.Kind, Path: "[nosuch][" + s.TimeField + "]"})
 		},
 	} {
 		if got := windows(rows(also)); got != want {
 			t.Errorf("with a %s of the time:\n%s\nwithout:\n%s", name, got, want)
 		}
 	}
-	c := rows(func(s *Spec) { s.By = []Column{{Name: "at", Path: s.TimeField}} })
+	c := rows(func(s *Spec) { s.By = []Dimension{{Name: "at", Path: s.TimeField}} })
 	if group := string(c.Table.Row(0).Group(nil)[0]); len(group) != 13 || c.Table.Len() != 100 {
 		t.Errorf("%d groups by the time, the first is %q; want 100 texts of 13 digits", c.Table.Len(), group)
 	}

@@ -1,4 +1,4 @@
-package window
+package window_test
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"weir/event"
+	"weir/measures/geo"
+	. "weir/window"
 )
 
 // FuzzLoad: Load gets rows of any bytes, because other programs can write to the
@@ -47,7 +49,7 @@ func FuzzLoad(f *testing.F) {
 		for row := range table.Rows {
 			written := make([][]byte, len(s.Measures))
 			for m := range s.Measures {
-				if s.Measures[m].Kind != Geo {
+				if s.Measures[m].Kind != geo.Kind {
 					written[m] = row.AppendState(nil, m)
 				}
 			}
@@ -75,7 +77,7 @@ func FuzzStates(f *testing.F) {
 	c := whole(f, s, map[int32][]event.Record{0: log}, log[len(log)-1].Offset+1)
 	c.Table.Seal()
 	for m := range s.Measures {
-		if s.Measures[m].Kind.ByMember() {
+		if s.Measures[m].Kind.ByMember {
 			continue
 		}
 		var last []byte
@@ -87,7 +89,7 @@ func FuzzStates(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which uint8, a, b []byte) {
 		m := &s.Measures[int(which)%len(s.Measures)]
-		if m.Kind.ByMember() {
+		if m.Kind.ByMember {
 			return
 		}
 		merge := func(states ...[]byte) []byte {
@@ -110,7 +112,7 @@ func FuzzStates(f *testing.F) {
 			t.Fatal(err)
 		}
 		m.Text(n)
-		if m.Kind.Additive() {
+		if m.Kind.Additive {
 			if _, err := m.Add(one, one); err != nil {
 				t.Fatalf("%s: %v", m.Kind, err)
 			}

@@ -10,7 +10,7 @@ import (
 // tools that show records. It is not safe for concurrent use.
 type Judge struct {
 	spec       *Spec
-	decoder    *decoder
+	decoder    *Decoder
 	partitions map[int32]*Partition
 	verdict    Verdict
 }

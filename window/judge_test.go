@@ -1,4 +1,4 @@
-package window
+package window_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir/event"
+	. "weir/window"
 )
 
 // TestJudge: the verdicts of a judge are what an operator counts: the same outcomes by

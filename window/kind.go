@@ -1,141 +1,131 @@
 package window
 
 import (
-	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"weir/event"
 )
 
-// A Kind is a way to measure. It says which fields of an event it reads, what it
-// keeps of the events of a row, and how two of these merge. Each kind has a file of
-// this package, named after it, and an entry in kinds. Kinds are compared with ==.
+// A Kind is a way to measure. It says which fields of an event it reads, what it keeps of
+// the events of a row, and how two of these merge. Package measures has every kind; this
+// package knows none of them. Kinds are compared by their addresses.
 //
 // What a kind keeps depends on the events alone, and not on their order; merging is
 // commutative, associative and idempotent. Of most kinds a flush sends only what is new
 // since the last one. A kind that adds up cannot do that, because a repeat would count
-// twice: it is Additive, and has a tally (tally.go).
-type Kind interface {
-	// String is the kind's name in configurations.
-	String() string
-	// ByMember reports whether the kind has rows of its own, by (window, member),
-	// instead of a value in each row of (window, group).
-	ByMember() bool
+// twice: it is Additive, and has a Tally.
+type Kind struct {
+	Name string // in configurations
 
-	// Additive reports whether the values of different windows and groups are added up,
-	// as counts are, and not merged. Such a kind keeps a value for each slot.
-	Additive() bool
+	// ByMember says that the kind has rows of its own, by (window, member), instead of a
+	// value in each row of (window, group).
+	ByMember bool
+	// Additive says that the values of different windows and groups are added up, as counts
+	// are, and not merged. Such a kind keeps a value for each slot.
+	Additive bool
+	// HoldsValues says that a state holds texts or ids of events, as a set or a list does, or
+	// recognises them, as a filter does.
+	HoldsValues bool
 
-	// HoldsValues reports whether a state holds texts or ids of events, as a set or a list
-	// does, or recognises them, as a filter does.
-	HoldsValues() bool
-
-	// paths returns the fields that a measure reads besides Path.
-	paths(m *Measure) []string
-	// intake makes the intake of a measure. also has the indexes in decoder.vals of
-	// the fields that paths returned.
-	intake(s *Spec, m *Measure, also []int) intake
-	// column makes an empty column.
-	column(m *Measure) column
-	// tally makes an empty tally; nil if the kind is not Additive.
-	tally(m *Measure) tally
-	// text formats a number that Row.Number has returned for people.
-	text(m *Measure, number uint64) string
+	// Paths returns the fields that a measure reads besides Path. It is nil if there are none.
+	Paths func(m *Measure) []string
+	// Intake makes the intake of a measure. also says where the Decoder has the fields of Paths.
+	Intake func(s *Spec, m *Measure, also []int) Intake
+	// Column makes an empty column.
+	Column func(m *Measure) Column
+	// Tally makes an empty tally, if the kind is Additive.
+	Tally func(m *Measure) Tally
+	// Text formats a number that Column.Number has returned for people. It is nil if the number is a count.
+	Text func(m *Measure, number uint64) string
 }
 
-// kinds has every kind, in the order of the documentation.
-var kinds = []Kind{HLL, Set, Bitmap, Bloom, Min, Max, First, Last, Sum, Avg, Quantile, TopK, Geo}
+// String returns the kind's name in configurations.
+func (k *Kind) String() string { return k.Name }
 
-// Kinds returns all kinds, in the order of their documentation.
-func Kinds() []Kind { return slices.Clone(kinds) }
-
-// merged is embedded in the kinds whose values merge across windows and groups.
-type merged struct{}
-
-func (merged) Additive() bool { return false }
-
-func (merged) tally(*Measure) tally { return nil }
-
-// grouped is embedded in those of them that keep a value in each row of (window, group).
-type grouped struct{ merged }
-
-func (grouped) ByMember() bool { return false }
-
-// count is embedded in the kinds whose number is a count.
-type count struct{}
-
-func (count) text(_ *Measure, number uint64) string { return strconv.FormatUint(number, 10) }
-
-// A checkedCount is a kind whose numbers are made by checked.
-type checkedCount struct{}
-
-func (checkedCount) text(_ *Measure, number uint64) string {
-	return fmt.Sprintf("%d events (check %06x)", number>>eventCheckBits, number&(1<<eventCheckBits-1))
-}
-
-// eventCheckBits is how many bits of a checked number tell what a measure holds of the events.
-const eventCheckBits = 24
-
-// checked returns a number of events that has, in its last bits, a check of what a measure holds of them,
-// so that the numbers of two that hold other things of as many events differ.
-func checked(events, check uint64) uint64 {
-	return events<<eventCheckBits | check*0x9e3779b97f4a7c15>>(64-eventCheckBits)
-}
-
-// Text formats a number that Row.Number has returned for people.
-func (m *Measure) Text(number uint64) string { return m.Kind.text(m, number) }
-
-// An intake reads one measure's values from events, gathers them in a block, and adds
-// the block to a column. Each worker has one for each measure.
-type intake interface {
-	// read reads the measure's values of the decoded event into entry n of the block.
+// An Intake reads one measure's values from events, gathers them in a block of at most
+// BlockSize entries, and adds the block to a column. Each worker has one for each measure.
+type Intake interface {
+	// Read reads the measure's values of the decoded event into entry n of the block.
 	// It overwrites what entry n had, because the caller uses n again if the event
-	// does not count. d.vals[at] is the value of Path; it is not missing. ok is false
+	// does not count. d.Value(at) is the value of Path; it is not missing. ok is false
 	// if the measure takes nothing of the event. With a reason, the event is malformed.
-	read(d *decoder, at, n int) (ok bool, reason string)
-	// add adds entry i of the block to row rows[i] of the store, for each i. The store is
-	// a column of the measure; a tally, with cells for rows, if the kind is Additive.
-	add(to store, rows []uint32)
+	Read(d *Decoder, at, n int) (ok bool, reason string)
+	// Add adds entry i of the block to row rows[i] of the store, for each i. The store is
+	// a Column of the measure; a Tally, with cells for rows, if the kind is Additive.
+	Add(to Store, rows []uint32)
 }
 
-// A store has a value for each of its rows, empty at first.
-type store interface {
-	grow(n int) // makes the rows [0, n) exist
-	reset()     // removes all rows and keeps the memory
-	bytes() int
+// A Store has a value for each of its rows, empty at first.
+type Store interface {
+	Grow(n int) // makes the rows [0, n) exist
+	Reset()     // removes all rows and keeps the memory
+	Bytes() int // of memory, about
 }
 
-// A column is what a table holds of one measure.
-type column interface {
-	store
-	merge(i uint32, from column, j uint32) // merges row j of a column of the same measure into row i
-	// load merges a state, as appendState makes it, into row i. A state that is not
+// A Column is what a table holds of one measure.
+type Column interface {
+	Store
+	Merge(i uint32, from Column, j uint32) // merges row j of a column of the same measure into row i
+	// Load merges a state, as AppendState makes it, into row i. A state that is not
 	// well formed is an error.
-	load(i uint32, state []byte) error
-	// appendState appends row i as the sink stores it. Equal values have equal bytes.
-	appendState(dst []byte, i uint32) []byte
-	// number returns the number that row i stands for. It is 0 for an empty row, and
+	Load(i uint32, state []byte) error
+	// AppendState appends row i as the sink stores it. Equal values have equal bytes.
+	AppendState(dst []byte, i uint32) []byte
+	// Number returns the number that row i stands for. It is 0 for an empty row, and
 	// does not fall when something is merged into the row, unless the kind is Additive.
 	// It panics for a kind ByMember.
-	number(i uint32) uint64
+	Number(i uint32) uint64
 }
 
-// A column whose values lie in an arena also implements piecemeal.
-type piecemeal interface{ pieces() *arena }
-
-// The column of a kind ByMember also implements members. It has no rows of groups, so
-// its grow and merge do nothing.
-type members interface {
-	len() int
-	gather(from column, r *Range) // merges the rows of r's windows
+// A Taker is a column that can make the memory of another column of the measure its own, so that
+// a Merge of its rows does not copy what they refer to.
+type Taker interface {
+	Take(from Column) // until Leave, from must not change
+	Leave()           // from has no values any more, and can only be Reset
 }
 
-// A feed is an intake with the part of the block that waits to be added.
+// The column of a kind ByMember also implements Members. It has no rows of groups, so
+// its Grow and Merge do nothing.
+type Members interface {
+	Len() int
+	Gather(from Column, r *Range) // merges the rows of r's windows
+}
+
+// A Tally is what a partition keeps of an Additive measure for the chunk that it reads: a
+// value for each cell, of all its events since the beginning of the chunk. A flush sends
+// that, and not what is new, as with counts: then the later of two values of a slot
+// replaces the earlier one, and a repeat changes nothing.
+type Tally interface {
+	Store
+	// Report puts the value of a cell into a row of a column of the measure, under the slot
+	// of the chunk.
+	Report(cell uint32, slot Slot, to Column, row uint32)
+}
+
+// An Adder is the column of an Additive kind.
+type Adder interface {
+	Column
+	// Plus adds the total of row j of a column of the same measure to that of row i, under
+	// the slot Whole.
+	Plus(i uint32, from Column, j uint32)
+}
+
+// Whole is the slot under which a rollup keeps the total of a window, all slots together.
+// No chunk has it: see MakeSlot.
+const Whole = ^Slot(0)
+
+// Text formats a number that Row.Number has returned for people.
+func (m *Measure) Text(number uint64) string {
+	if m.Kind.Text == nil {
+		return strconv.FormatUint(number, 10)
+	}
+	return m.Kind.Text(m, number)
+}
+
+// A feed is an Intake with the part of the block that waits to be added.
 type feed struct {
-	intake
+	Intake
 	at       int // index in decoder.vals of the value of Path
 	optional bool
 	instead  int         // index in decoder.vals of the default; -1: none
@@ -144,24 +134,32 @@ type feed struct {
 
 	takes bool              // the measure takes something of the event that was decoded last
 	n     int               // number of entries that wait
-	rows  [blockSize]uint32 // of the table, or cells of the partition if additive
+	rows  [BlockSize]uint32 // of the table, or cells of the partition if additive
 }
 
 // flush adds the entries that wait.
-func (f *feed) flush(to store) {
+func (f *feed) flush(to Store) {
 	if f.n > 0 {
-		f.add(to, f.rows[:f.n])
+		f.Add(to, f.rows[:f.n])
 		f.n = 0
 	}
 }
 
+// paths returns the fields that the measure reads besides Path.
+func (m *Measure) paths() []string {
+	if m.Kind.Paths == nil {
+		return nil
+	}
+	return m.Kind.Paths(m)
+}
+
 // CheckDefault returns why the measure cannot have its Default, in words; "" if it can.
 func (m *Measure) CheckDefault() (wrong string) {
-	if m.Kind.ByMember() {
-		return "is nothing that " + m.Kind.String() + " has"
+	if m.Kind.ByMember {
+		return "is nothing that " + m.Kind.Name + " has"
 	}
-	d := &decoder{spec: &Spec{Chunk: 1}, number: 1, vals: []event.Value{m.defaultValue()}, wholes: make([]wholeValue, 1), names: []string{"default"}}
-	_, wrong = m.Kind.intake(d.spec, m, nil).read(d, 0, 0)
+	d := &Decoder{spec: &Spec{Chunk: 1}, number: 1, vals: []event.Value{m.defaultValue()}, wholes: make([]wholeValue, 1), names: []string{"default"}}
+	_, wrong = m.Kind.Intake(d.spec, m, nil).Read(d, 0, 0)
 	return strings.TrimPrefix(wrong, "field default ")
 }
 
@@ -182,7 +180,7 @@ func (m *Measure) Merge(states ...[]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.appendState(nil, 0), nil
+	return c.AppendState(nil, 0), nil
 }
 
 // Number returns what Row.Number returns for a row with this state.
@@ -191,34 +189,31 @@ func (m *Measure) Number(state []byte) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return c.number(0), nil
+	return c.Number(0), nil
 }
 
 // Add adds up states of different windows or groups. The result is the state of their
 // total, under the slot Whole. The kind is Additive.
 func (m *Measure) Add(states ...[]byte) ([]byte, error) {
-	sum := m.Kind.column(m)
-	sum.grow(1)
+	sum := m.Kind.Column(m)
+	sum.Grow(1)
 	for _, s := range states {
 		c, err := m.merged([][]byte{s})
 		if err != nil {
 			return nil, err
 		}
-		sum.(adder).plus(0, c, 0)
+		sum.(Adder).Plus(0, c, 0)
 	}
-	return sum.appendState(nil, 0), nil
+	return sum.AppendState(nil, 0), nil
 }
 
-func (m *Measure) merged(states [][]byte) (column, error) {
-	c := m.Kind.column(m)
-	c.grow(1)
+func (m *Measure) merged(states [][]byte) (Column, error) {
+	c := m.Kind.Column(m)
+	c.Grow(1)
 	for _, s := range states {
-		if err := c.load(0, s); err != nil {
+		if err := c.Load(0, s); err != nil {
 			return nil, err
 		}
 	}
 	return c, nil
 }
-
-// errNoState says that a state was given for a kind ByMember.
-var errNoState = errors.New("a measure with rows of its own has no state column")

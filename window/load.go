@@ -25,7 +25,7 @@ func (t *Table) Load(window event.Time, group [][]byte, hits map[uint64]uint64, 
 		if m >= len(states) || states[m] == nil {
 			continue
 		}
-		if err := t.columns[m].load(r, states[m]); err != nil {
+		if err := t.columns[m].Load(r, states[m]); err != nil {
 			return fmt.Errorf("window: measure %s: %w", t.spec.Measures[m].Name, err)
 		}
 	}

@@ -30,7 +30,7 @@ func (s *Spec) Meaning() string {
 		Skew     string         `json:"skew"`
 		Chunk    int64          `json:"chunk"`
 		Groups   int            `json:"max_groups"`
-		By       []Column       `json:"by,omitempty"`
+		By       []Dimension    `json:"by,omitempty"`
 		Where    []Condition    `json:"where,omitempty"`
 		Dedupe   *Dedupe        `json:"dedupe,omitempty"`
 		Throttle *Throttle      `json:"throttle,omitempty"`
@@ -69,13 +69,9 @@ func (m *Measure) Meaning() string {
 		Field  string `json:"field,omitempty"`
 		Member string `json:"member,omitempty"`
 		*Measure
-		Listed int `json:"listed,omitempty"` // keys that a list holds
-	}{Kind: m.Kind.String(), Field: m.Path, Measure: m}
-	if m.Kind.ByMember() {
+	}{Kind: m.Kind.Name, Field: m.Path, Measure: m}
+	if m.Kind.ByMember {
 		t.Field, t.Member = "", m.Path
-	}
-	if m.K != 0 {
-		t.Listed = m.Listed()
 	}
 	return text(t)
 }

@@ -1,4 +1,4 @@
-package window
+package window_test
 
 import (
 	"fmt"
@@ -6,6 +6,13 @@ import (
 	"testing"
 
 	"weir/event"
+	"weir/measures/bitmap"
+	"weir/measures/bloom"
+	"weir/measures/geo"
+	"weir/measures/hll"
+	"weir/measures/sum"
+	"weir/measures/topk"
+	. "weir/window"
 )
 
 // TestDifference: for every key that is part of a job's meaning, a change is reported
@@ -29,7 +36,7 @@ func TestDifference(t *testing.T) {
 			`by was [{"field":"page","name":"page"},{"default":"??","field":"geo.country","has_default":true,"name":"country"}], is [{"field":"page","name":"page"}]`},
 		{same, func(s *Spec) { s.By[1].Default = "<>" }, `by[1].default was "??", is "<>"`},
 		{same, func(s *Spec) { s.By = nil }, `by was [{"field":"page","name":"page"},{"default":"??","field":"geo.country","has_default":true,"name":"country"}], is nothing`},
-		{same, func(s *Spec) { s.By[0] = Column{Name: "page", Lon: "lon", Lat: "lat", Precision: 5} },
+		{same, func(s *Spec) { s.By[0] = Dimension{Name: "page", Lon: "lon", Lat: "lat", Precision: 5} },
 			`by[0].field was "page", is nothing; by[0].lat was nothing, is "lat"; by[0].lon was nothing, is "lon"; by[0].precision was nothing, is 5`},
 		{same, func(s *Spec) { s.Where = nil }, `where was [{"field":"action","in":["view","click"]}], is nothing`},
 		{same, func(s *Spec) {
@@ -38,7 +45,7 @@ func TestDifference(t *testing.T) {
 		{same, func(s *Spec) { s.Dedupe = &Dedupe{Path: "id", Exact: true} }, "dedupe.error was 0.0001, is nothing; dedupe.exact was nothing, is true"},
 		{same, func(s *Spec) { s.Throttle = &Throttle{Path: "user", Limit: 9, Per: 1500, Funnel: true, Burst: 3} },
 			`throttle was nothing, is {"burst":3,"field":"user","funnel":true,"limit":9,"per_ms":1500}`},
-		{same, func(s *Spec) { s.HashKey = &[16]byte{1} }, fmt.Sprintf(`hash_key_file was nothing, is "a key with the digest %016x"`, keyCheck(&[16]byte{1}))},
+		{same, func(s *Spec) { s.HashKey = &[16]byte{1} }, fmt.Sprintf(`hash_key_file was nothing, is "a key with the digest %016x"`, KeyCheck(&[16]byte{1}))},
 		{same, func(s *Spec) { s.Each = event.Whole }, `each was nothing, is "$"`},
 		{same, func(s *Spec) { s.Format, s.Schema, s.Glue, s.Keyed = event.Avro, "0123", true, true },
 			`format was "json", is "avro"; framing was nothing, is "glue"; key_format was nothing, is "avro"; schema was nothing, is "0123"`},
@@ -64,11 +71,11 @@ func TestMeasureDifference(t *testing.T) {
 		was, is Measure
 		want    string
 	}{
-		{Measure{Kind: HLL, Path: "u"}, Measure{Kind: Bitmap, Path: `"c"`, Optional: true}, `field was "u", is "\"c\""; kind was "hll", is "bitmap"; optional was nothing, is true`},
-		{Measure{Kind: Bloom, Path: "u", Capacity: 10, Error: 0.01}, Measure{Kind: Bloom, Path: "u", Capacity: 20, Error: 0.001}, "capacity was 10, is 20; error was 0.01, is 0.001"},
-		{Measure{Kind: Geo, Path: "u", Lon: "x", Lat: "y"}, Measure{Kind: Geo, Path: "v", Lon: "lon", Lat: "lat"}, `lat was "y", is "lat"; lon was "x", is "lon"; member was "u", is "v"`},
-		{Measure{Kind: Sum, Path: "p", Scale: 2}, Measure{Kind: Sum, Path: "p", Scale: 3, HasDefault: true}, `has_default was nothing, is true; scale was 2, is 3`},
-		{Measure{Kind: TopK, Path: "p", K: 3}, Measure{Kind: TopK, Path: "p", K: 30, Where: []Condition{{Path: "a", Exists: "true"}}}, `k was 3, is 30; listed was 64, is 120; where was nothing, is [{"exists":"true","field":"a"}]`},
+		{Measure{Kind: hll.Kind, Path: "u"}, Measure{Kind: bitmap.Kind, Path: `"c"`, Optional: true}, `field was "u", is "\"c\""; kind was "hll", is "bitmap"; optional was nothing, is true`},
+		{Measure{Kind: bloom.Kind, Path: "u", Capacity: 10, Error: 0.01}, Measure{Kind: bloom.Kind, Path: "u", Capacity: 20, Error: 0.001}, "capacity was 10, is 20; error was 0.01, is 0.001"},
+		{Measure{Kind: geo.Kind, Path: "u", Lon: "x", Lat: "y"}, Measure{Kind: geo.Kind, Path: "v", Lon: "lon", Lat: "lat"}, `lat was "y", is "lat"; lon was "x", is "lon"; member was "u", is "v"`},
+		{Measure{Kind: sum.Sum, Path: "p", Scale: 2}, Measure{Kind: sum.Sum, Path: "p", Scale: 3, HasDefault: true}, `has_default was nothing, is true; scale was 2, is 3`},
+		{Measure{Kind: topk.Kind, Path: "p", K: 3}, Measure{Kind: topk.Kind, Path: "p", K: 30, Where: []Condition{{Path: "a", Exists: "true"}}}, `k was 3, is 30; where was nothing, is [{"exists":"true","field":"a"}]`},
 	} {
 		if got := Difference(x.was.Meaning(), x.is.Meaning()); sentence(got) != x.want {
 			t.Errorf("%s\nwant %s", sentence(got), x.want)

@@ -8,10 +8,10 @@ import (
 	"weir/internal/apart"
 )
 
-// blockSize is how many counted events are gathered before they are added to the
+// BlockSize is how many counted events are gathered before they are added to the
 // sketches: enough to make the loop over each measure tight, and few enough to stay
 // in the first-level cache.
-const blockSize = 512
+const BlockSize = 512
 
 // An Operator counts some partitions of a job for one worker: it has the state of
 // each partition and the table that they share. It is not safe for concurrent use:
@@ -19,7 +19,7 @@ const blockSize = 512
 type Operator struct {
 	_          apart.Line
 	spec       *Spec
-	decoder    *decoder
+	decoder    *Decoder
 	partitions map[int32]*Partition
 	other      []byte // the key of the group Other
 
@@ -280,7 +280,7 @@ func (o *Operator) gather(row, cell uint32) {
 			f.n++
 		}
 	}
-	if o.gathered++; o.gathered >= blockSize {
+	if o.gathered++; o.gathered >= BlockSize {
 		o.apply()
 	}
 }

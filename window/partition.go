@@ -33,7 +33,7 @@ type Partition struct {
 	watermark event.Time
 	groups    interner
 	cells     []cell
-	tallies   []tally                 // by measure; nil for one that is not Additive
+	tallies   []Tally                 // by measure; nil for one that is not Additive
 	index     hashtable.Table[uint32] // cells by (window, group)
 	dirty     []uint32                // cells whose count has changed since the last Take
 
@@ -69,8 +69,11 @@ func newPartition(spec *Spec, p Plan) *Partition {
 	}
 	pt.groups.limit = spec.MaxGroups
 	for i := range spec.Measures {
-		m := &spec.Measures[i]
-		pt.tallies = append(pt.tallies, m.Kind.tally(m))
+		m, tally := &spec.Measures[i], Tally(nil)
+		if m.Kind.Additive {
+			tally = m.Kind.Tally(m)
+		}
+		pt.tallies = append(pt.tallies, tally)
 	}
 	pt.seen, pt.before = newMemory(spec), newMemory(spec)
 	pt.young, pt.old = newThrottler(spec.Throttle), newThrottler(spec.Throttle)
@@ -101,7 +104,7 @@ func (pt *Partition) turn() {
 	pt.index.Reset()
 	for _, t := range pt.tallies {
 		if t != nil {
-			t.reset()
+			t.Reset()
 		}
 	}
 	if pt.seen != nil {
@@ -132,7 +135,7 @@ func (pt *Partition) report(to *Table) {
 			continue
 		}
 		for _, i := range pt.dirty {
-			t.report(i, slot, to.columns[m], pt.cells[i].row)
+			t.Report(i, slot, to.columns[m], pt.cells[i].row)
 		}
 	}
 	pt.dirty = pt.dirty[:0]
@@ -148,7 +151,7 @@ func (pt *Partition) repeat(id id) (here, before bool) {
 
 // outcome returns the outcome of a record, and the reason for one that becomes a dead
 // letter.
-func (pt *Partition) outcome(d *decoder, rec *event.Record) (Outcome, string) {
+func (pt *Partition) outcome(d *Decoder, rec *event.Record) (Outcome, string) {
 	outcome, reason := d.decode(rec)
 	if outcome == Counted {
 		outcome = pt.look(d)
@@ -161,7 +164,7 @@ func (pt *Partition) outcome(d *decoder, rec *event.Record) (Outcome, string) {
 //
 // The young limiters must not depend on the chunk before, so that a warm-up can rebuild
 // them: they also see an event that is a repeat of one in the chunk before.
-func (pt *Partition) look(d *decoder) Outcome {
+func (pt *Partition) look(d *Decoder) Outcome {
 	at, here, before := pt.clock(d), false, false
 	if pt.seen != nil {
 		here, before = pt.repeat(d.id)
@@ -184,10 +187,10 @@ func (pt *Partition) look(d *decoder) Outcome {
 // clock returns the time of an event that moves the limiters and the watermark: at most the time
 // of its record. A client chooses the time of an event, so one with a fast clock would otherwise
 // use up the limits of the next minutes, and pass the ends of windows that are still open.
-func (pt *Partition) clock(d *decoder) event.Time { return min(d.time, d.record) }
+func (pt *Partition) clock(d *Decoder) event.Time { return min(d.time, d.record) }
 
 // pass moves the watermark to a counted event.
-func (pt *Partition) pass(d *decoder) { pt.watermark = max(pt.watermark, pt.clock(d)) }
+func (pt *Partition) pass(d *Decoder) { pt.watermark = max(pt.watermark, pt.clock(d)) }
 
 // cell finds or makes the cell of a window and a group.
 func (pt *Partition) cell(window event.Time, g *group, id uint32) *cell {
@@ -207,7 +210,7 @@ func (pt *Partition) cell(window event.Time, g *group, id uint32) *cell {
 	pt.cells = append(pt.cells, cell{window: window, group: id})
 	for _, t := range pt.tallies {
 		if t != nil {
-			t.grow(len(pt.cells))
+			t.Grow(len(pt.cells))
 		}
 	}
 	g.cell = uint32(len(pt.cells))
@@ -219,7 +222,7 @@ func (pt *Partition) Bytes() int {
 	n := cap(pt.cells)*24 + pt.index.Bytes() + cap(pt.dirty)*4 + pt.groups.bytes()
 	for _, t := range pt.tallies {
 		if t != nil {
-			n += t.bytes()
+			n += t.Bytes()
 		}
 	}
 	if pt.seen != nil {

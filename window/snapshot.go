@@ -29,7 +29,8 @@ const Oldest, Newest = event.Time(math.MinInt64), event.Time(math.MaxInt64)
 
 func (r *Range) wants(measure int) bool { return r.Only == nil || slices.Contains(r.Only, measure) }
 
-func (r *Range) has(window event.Time) bool { return window >= r.From && window < r.Until }
+// Has reports whether the range selects a window.
+func (r *Range) Has(window event.Time) bool { return window >= r.From && window < r.Until }
 
 // Match reports whether the range selects a group, given as one text per dimension.
 func (r *Range) Match(group [][]byte) bool {
@@ -88,7 +89,7 @@ func (pt *Partition) show(into *Table, r *Range, moved []uint32) {
 		}
 		for m, t := range pt.tallies {
 			if t != nil && r.wants(m) {
-				t.report(i, slot, into.columns[m], to-1)
+				t.Report(i, slot, into.columns[m], to-1)
 			}
 		}
 	}
@@ -106,7 +107,7 @@ func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
 	var group [][]byte
 	for i := range t.rows {
 		w := &t.rows[i]
-		if !r.has(w.window) {
+		if !r.Has(w.window) {
 			continue
 		}
 		key := t.key(w)
@@ -123,8 +124,8 @@ func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
 		}
 	}
 	for c := range t.columns {
-		if own, ok := into.columns[c].(members); ok && wanted[c] {
-			own.gather(t.columns[c], r)
+		if own, ok := into.columns[c].(Members); ok && wanted[c] {
+			own.Gather(t.columns[c], r)
 		}
 	}
 	return moved
@@ -140,7 +141,7 @@ func (t *Table) copyRow(into *Table, i uint32, wanted []bool) uint32 {
 		if wanted != nil && !wanted[c] {
 			continue
 		}
-		into.columns[c].merge(to, t.columns[c], i)
+		into.columns[c].Merge(to, t.columns[c], i)
 	}
 	return to
 }

@@ -1,4 +1,4 @@
-package window
+package window_test
 
 import (
 	"bytes"
@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	"weir/event"
-	"weir/sketches/geo"
+	"weir/measures/geo"
+	"weir/measures/hll"
+	geosketch "weir/sketches/geo"
+	. "weir/window"
 )
 
 // TestSnapshot: what a live read sees of an operator in the middle of its
@@ -55,7 +58,7 @@ func TestSnapshot(t *testing.T) {
 			op.Snapshot(part.Table, &Range{From: sel.From, Until: sel.Until, Group: sel.Group, Only: only})
 			part.Table.Seal()
 			for row := range part.Table.Rows {
-				if pool, i := row.HLL(0); (pool.Count(i) > 0) != (only[0] == 0) {
+				if pool, i := hll.Of(row, 0); (pool.Count(i) > 0) != (only[0] == 0) {
 					t.Fatalf("asked for the measures %v, the first counts %d", only, pool.Count(i))
 				}
 				if (len(maps.Collect(row.Hits)) > 0) != (only[0] == Counts) {
@@ -63,13 +66,13 @@ func TestSnapshot(t *testing.T) {
 				}
 			}
 			for m := range s.Measures {
-				if p := part.Table.Places(m); p != nil && p.Len() > 0 {
+				if p := geo.Of(part.Table, m); p != nil && p.Len() > 0 {
 					t.Fatalf("places of measure %d, which was not asked for", m)
 				}
 			}
 		}
 		for row := range got.Table.Rows {
-			if !sel.has(row.Window()) || sel.Group[1] != nil && !bytes.Equal(row.Group(nil)[1], sel.Group[1]) {
+			if !sel.Has(row.Window()) || sel.Group[1] != nil && !bytes.Equal(row.Group(nil)[1], sel.Group[1]) {
 				t.Fatalf("row %d %q was not asked for", row.Window(), row.Group(nil))
 			}
 		}
@@ -97,7 +100,7 @@ func TestLoad(t *testing.T) {
 			}
 			states := make([][]byte, len(s.Measures))
 			for m := range s.Measures {
-				if s.Measures[m].Kind != Geo {
+				if s.Measures[m].Kind != geo.Kind {
 					states[m] = row.AppendState(nil, m)
 				}
 			}
@@ -106,9 +109,9 @@ func TestLoad(t *testing.T) {
 			}
 		}
 		for m := range s.Measures {
-			if p := c.Table.Places(m); p != nil {
-				p.Each(func(w int64, member []byte, st geo.Stamp, score uint64) bool {
-					back.Places(m).Put(w, member, st, score)
+			if p := geo.Of(c.Table, m); p != nil {
+				p.Each(func(w int64, member []byte, st geosketch.Stamp, score uint64) bool {
+					geo.Of(back, m).Put(w, member, st, score)
 					return true
 				})
 			}
@@ -131,7 +134,7 @@ func TestFind(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	texts := [][]byte{{}, []byte("a"), []byte("ab"), []byte("b"), bytes.Repeat([]byte("long"), 40)}
 	for dimensions := range 4 {
-		s := &Spec{By: make([]Column, dimensions)}
+		s := &Spec{By: make([]Dimension, dimensions)}
 		table := NewTable(s)
 		if _, ok := table.Find(0, make([][]byte, dimensions)); ok {
 			t.Fatal("found in an empty table")

@@ -44,7 +44,7 @@ type Spec struct {
 	Chunk     int64 // offsets per chunk, a power of two
 	MaxGroups int   // distinct groups per chunk that keep their name
 
-	By       []Column
+	By       []Dimension
 	Measures []Measure
 	Where    []Condition // all must hold, else Filtered
 	Dedupe   *Dedupe     // nil: no deduplication
@@ -57,9 +57,9 @@ type Spec struct {
 	HashKey *[16]byte
 }
 
-// A Column is one dimension of a group: the text of a field, or the geohash
+// A Dimension is one column of a group: the text of a field, or the geohash
 // cell of two.
-type Column struct {
+type Dimension struct {
 	Name string `json:"name"`            // column name in the tables
 	Path string `json:"field,omitempty"` // empty for a geohash cell
 
@@ -74,7 +74,7 @@ type Column struct {
 // A Measure is one sketch per (window, group), under its own column.
 type Measure struct {
 	Name string `json:"-"`
-	Kind Kind   `json:"-"`
+	Kind *Kind  `json:"-"`
 	Path string `json:"-"` // field of the id (the member, for Geo)
 
 	// Optional lets an event without the field count in hits and in the
@@ -120,9 +120,9 @@ type Dedupe struct {
 const Other = "__other__"
 
 const (
-	// maxValue bounds the text of one dimension, because a group is part of a row
+	// MaxValue bounds the text of one dimension, because a group is part of a row
 	// key. A longer text makes the record malformed.
-	maxValue = 1 << 10
+	MaxValue = 1 << 10
 	// maxPayload bounds how much of its record a dead letter keeps.
 	maxPayload = 16 << 10
 )

@@ -1,4 +1,4 @@
-package window
+package window_test
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"weir/event"
+	"weir/measures"
+	. "weir/window"
 )
 
 // TestValidate: a spec made by hand that would stop an operator is refused before a record is read.
@@ -32,8 +34,8 @@ func TestValidate(t *testing.T) {
 
 // TestEveryKind: the spec of TestPurity and TestNaiveTwin has a measure of every kind.
 func TestEveryKind(t *testing.T) {
-	for _, k := range Kinds() {
-		if !slices.ContainsFunc(clicks().Measures, func(m Measure) bool { return m.Kind == k }) {
+	for _, k := range measures.All {
+		if !slices.ContainsFunc(clicks().Measures, func(m Measure) bool { return m.Kind == k.Kind }) {
 			t.Errorf("clicks() has no measure of kind %s", k)
 		}
 	}
@@ -56,7 +58,7 @@ func TestMeasureMerge(t *testing.T) {
 		}
 		for m := range s.Measures {
 			measure := &s.Measures[m]
-			if measure.Kind.ByMember() {
+			if measure.Kind.ByMember {
 				continue
 			}
 			got, err := measure.Merge(row.AppendState(nil, m), other.AppendState(nil, m))

@@ -23,7 +23,7 @@ type Table struct {
 	index hashtable.Table[uint32] // rows by (window, group)
 	hits  []hit                   // in the order in which they were added; Seal sorts and merges them
 
-	columns []column // one per measure
+	columns []Column // one per measure
 	order   []uint32 // rows by (window, group), made by Seal
 	sealed  bool
 }
@@ -45,10 +45,10 @@ type hit struct {
 
 // NewTable makes an empty table for the spec's measures.
 func NewTable(spec *Spec) *Table {
-	t := &Table{spec: spec, columns: make([]column, len(spec.Measures))}
+	t := &Table{spec: spec, columns: make([]Column, len(spec.Measures))}
 	for i := range spec.Measures {
 		m := &spec.Measures[i]
-		t.columns[i] = m.Kind.column(m)
+		t.columns[i] = m.Kind.Column(m)
 	}
 	return t
 }
@@ -58,7 +58,7 @@ func (t *Table) Reset() {
 	t.rows, t.keys, t.hits, t.order, t.sealed = t.rows[:0], t.keys[:0], t.hits[:0], t.order[:0], false
 	t.index.Reset()
 	for _, c := range t.columns {
-		c.reset()
+		c.Reset()
 	}
 }
 
@@ -69,8 +69,8 @@ func (t *Table) Len() int { return len(t.rows) }
 func (t *Table) byMember() int {
 	n := 0
 	for _, c := range t.columns {
-		if own, ok := c.(members); ok {
-			n += own.len()
+		if own, ok := c.(Members); ok {
+			n += own.Len()
 		}
 	}
 	return n
@@ -80,7 +80,7 @@ func (t *Table) byMember() int {
 func (t *Table) Bytes() int {
 	n := cap(t.rows)*24 + cap(t.keys) + t.index.Bytes() + cap(t.hits)*24 + cap(t.order)*4
 	for _, c := range t.columns {
-		n += c.bytes()
+		n += c.Bytes()
 	}
 	return n
 }
@@ -102,7 +102,7 @@ func (t *Table) row(window event.Time, group []byte, groupHash uint64) uint32 {
 	t.rows = append(t.rows, row{window: window, key: uint32(len(t.keys)), len: uint32(len(group))})
 	t.keys = append(t.keys, group...)
 	for _, c := range t.columns {
-		c.grow(len(t.rows))
+		c.Grow(len(t.rows))
 	}
 	return r
 }
@@ -124,13 +124,9 @@ func (t *Table) key(w *row) []byte { return t.keys[w.key:][:w.len] }
 func (t *Table) Merge(o *Table) {
 	t.sealed = false
 	for c := range t.columns {
-		if own, ok := t.columns[c].(piecemeal); ok {
-			theirs := o.columns[c].(piecemeal).pieces()
-			own.pieces().take(theirs)
-			defer func() {
-				own.pieces().leave()
-				*theirs = arena{}
-			}()
+		if own, ok := t.columns[c].(Taker); ok {
+			own.Take(o.columns[c])
+			defer own.Leave()
 		}
 	}
 	moved := make([]uint32, len(o.rows))
@@ -143,8 +139,8 @@ func (t *Table) Merge(o *Table) {
 	}
 	all := Range{From: Oldest, Until: Newest}
 	for c := range t.columns {
-		if own, ok := t.columns[c].(members); ok {
-			own.gather(o.columns[c], &all)
+		if own, ok := t.columns[c].(Members); ok {
+			own.Gather(o.columns[c], &all)
 		}
 	}
 }
@@ -221,13 +217,17 @@ func (r Row) Hits(yield func(Slot, uint64) bool) {
 	}
 }
 
+// Column returns what the table holds of measure m, and which row of it is this one. The
+// caller must not change it.
+func (r Row) Column(m int) (Column, uint32) { return r.t.columns[m], r.i }
+
 // AppendState appends the state that the sink stores for measure m. m is an index
 // into Spec.Measures; its kind is not ByMember.
-func (r Row) AppendState(dst []byte, m int) []byte { return r.t.columns[m].appendState(dst, r.i) }
+func (r Row) AppendState(dst []byte, m int) []byte { return r.t.columns[m].AppendState(dst, r.i) }
 
 // Number returns the number that measure m stands for: the PFCOUNT of an HLL, the
 // cardinality of a bitmap. The measure's kind is not ByMember.
-func (r Row) Number(m int) uint64 { return r.t.columns[m].number(r.i) }
+func (r Row) Number(m int) uint64 { return r.t.columns[m].Number(r.i) }
 
 // appendDimension appends one dimension to the key of a group. A group of one
 // dimension has its text as key. With several, the length of each text precedes it as
@@ -256,6 +256,9 @@ func splitGroup(dst [][]byte, key []byte, of int) [][]byte {
 
 // groupHash hashes a group for the indexes. No row depends on it.
 func groupHash(key []byte) uint64 { return hll.Hash(key) }
+
+// Column returns what the table holds of measure m. The caller must not change it.
+func (t *Table) Column(m int) Column { return t.columns[m] }
 
 // Spec returns the spec that says what the table's rows mean.
 func (t *Table) Spec() *Spec { return t.spec }

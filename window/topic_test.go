@@ -1,10 +1,11 @@
-package window
+package window_test
 
 import (
 	"errors"
 	"testing"
 
 	"weir/event"
+	. "weir/window"
 )
 
 // ledgerOf returns a ledger that knows one partition, or none.

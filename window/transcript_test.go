@@ -1,4 +1,4 @@
-package window
+package window_test
 
 import (
 	"fmt"
@@ -8,6 +8,9 @@ import (
 
 	"weir/event"
 	"weir/internal/transcript"
+	"weir/measures/geo"
+	"weir/measures/hll"
+	. "weir/window"
 )
 
 // TestTranscripts runs testdata/*.txt: commands and, under each, everything
@@ -27,8 +30,8 @@ func startTranscript(t *testing.T) func(line string) string {
 	spec := &Spec{
 		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Seconds,
 		Window: 60_000, Lateness: 3600_000, Skew: 600_000, Chunk: 8, MaxGroups: 3,
-		By:       []Column{{Name: "page", Path: "page"}},
-		Measures: []Measure{{Name: "users", Kind: HLL, Path: "user"}},
+		By:       []Dimension{{Name: "page", Path: "page"}},
+		Measures: []Measure{{Name: "users", Kind: hll.Kind, Path: "user"}},
 	}
 	var op *Operator
 	number := func(s string) int64 {
@@ -54,10 +57,10 @@ func startTranscript(t *testing.T) func(line string) string {
 				case "places":
 					spec.Measures = spec.Measures[:1]
 					if v != "none" {
-						spec.Measures = append(spec.Measures, Measure{Name: "places", Kind: Geo, Path: "user", Lon: "lon", Lat: "lat", Optional: v == "optional"})
+						spec.Measures = append(spec.Measures, Measure{Name: "places", Kind: geo.Kind, Path: "user", Lon: "lon", Lat: "lat", Optional: v == "optional"})
 					}
 				case "cell":
-					spec.By = []Column{{Name: "page", Path: "page"}, {Name: "cell", Lon: "lon", Lat: "lat", Precision: 5, Default: v, HasDefault: v != ""}}
+					spec.By = []Dimension{{Name: "page", Path: "page"}, {Name: "cell", Lon: "lon", Lat: "lat", Precision: 5, Default: v, HasDefault: v != ""}}
 				case "where":
 					f, in, _ := strings.Cut(v, ":")
 					spec.Where = append(spec.Where, Condition{Path: f, In: []string{in}})

@@ -13,9 +13,9 @@ type Value struct {
 func NewValue(s *Spec, m int) *Value {
 	t := &Table{spec: s}
 	if m != Counts {
-		t.columns = make([]column, len(s.Measures))
-		t.columns[m] = s.Measures[m].Kind.column(&s.Measures[m])
-		t.columns[m].grow(1)
+		t.columns = make([]Column, len(s.Measures))
+		t.columns[m] = s.Measures[m].Kind.Column(&s.Measures[m])
+		t.columns[m].Grow(1)
 	}
 	return &Value{row: Row{t, 0}, m: m}
 }
@@ -31,10 +31,10 @@ func (v *Value) Add(r Row) {
 		return
 	}
 	to, from := v.row.t.columns[v.m], r.t.columns[v.m]
-	if sum, ok := to.(adder); ok {
-		sum.plus(0, from, r.i)
+	if sum, ok := to.(Adder); ok {
+		sum.Plus(0, from, r.i)
 	} else {
-		to.merge(0, from, r.i)
+		to.Merge(0, from, r.i)
 	}
 }
 
@@ -47,7 +47,7 @@ func (v *Value) AddEvents(n uint64) {
 // Load merges a state, as the sink holds it, of a measure whose kind is not Additive.
 func (v *Value) Load(state []byte) error {
 	v.found = true
-	return v.row.t.columns[v.m].load(0, state)
+	return v.row.t.columns[v.m].Load(0, state)
 }
 
 // Measure returns the index of the measure, or Counts.
@@ -67,5 +67,5 @@ func (v *Value) Bytes() int {
 	if v.m == Counts {
 		return 0
 	}
-	return v.row.t.columns[v.m].bytes()
+	return v.row.t.columns[v.m].Bytes()
 }

@@ -1,4 +1,4 @@
-package window
+package window_test
 
 import (
 	"bytes"
@@ -15,10 +15,22 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"weir/event"
-	"weir/sketches/bitmap"
-	"weir/sketches/geo"
+	"weir/measures/bitmap"
+	"weir/measures/bloom"
+	"weir/measures/extreme"
+	"weir/measures/geo"
+	"weir/measures/hll"
+	"weir/measures/ordered"
+	"weir/measures/quantile"
+	"weir/measures/set"
+	"weir/measures/sum"
+	"weir/measures/topk"
+	bitmapsketch "weir/sketches/bitmap"
+	geosketch "weir/sketches/geo"
 	"weir/sketches/histogram"
-	"weir/sketches/hll"
+	hllsketch "weir/sketches/hll"
+	"weir/window"
+	. "weir/window"
 )
 
 // clicks returns a small spec with every feature on.
@@ -26,21 +38,21 @@ func clicks() *Spec {
 	return &Spec{
 		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
 		Window: 60_000, Lateness: 3_600_000, Skew: 600_000, Chunk: 64, MaxGroups: 5,
-		By: []Column{{Name: "page", Path: "page"}, {Name: "country", Path: "geo.country", Default: "??", HasDefault: true}},
+		By: []Dimension{{Name: "page", Path: "page"}, {Name: "country", Path: "geo.country", Default: "??", HasDefault: true}},
 		Measures: []Measure{
-			{Name: "users", Kind: HLL, Path: "user"},
-			{Name: "active", Kind: Bitmap, Path: "user", Optional: true},
-			{Name: "seen", Kind: Bloom, Path: "id", Capacity: 1000, Error: 0.01},
-			{Name: "places", Kind: Geo, Path: "user", Optional: true, Lon: "lon", Lat: "lat"},
-			{Name: "east", Kind: Max, Path: "lon", Optional: true},
-			{Name: "west", Kind: Min, Path: "lon", Optional: true},
-			{Name: "way", Kind: Sum, Path: "lon", Optional: true, Scale: 6},
-			{Name: "middle", Kind: Avg, Path: "lat", Optional: true, Scale: 6},
-			{Name: "people", Kind: Set, Path: "user"},
-			{Name: "earliest", Kind: First, Path: "id"},
-			{Name: "latest", Kind: Last, Path: "lon", Optional: true},
-			{Name: "often", Kind: TopK, Path: "user", Optional: true, K: 3},
-			{Name: "far", Kind: Quantile, Path: "lon", Optional: true, Error: 0.05},
+			{Name: "users", Kind: hll.Kind, Path: "user"},
+			{Name: "active", Kind: bitmap.Kind, Path: "user", Optional: true},
+			{Name: "seen", Kind: bloom.Kind, Path: "id", Capacity: 1000, Error: 0.01},
+			{Name: "places", Kind: geo.Kind, Path: "user", Optional: true, Lon: "lon", Lat: "lat"},
+			{Name: "east", Kind: extreme.Max, Path: "lon", Optional: true},
+			{Name: "west", Kind: extreme.Min, Path: "lon", Optional: true},
+			{Name: "way", Kind: sum.Sum, Path: "lon", Optional: true, Scale: 6},
+			{Name: "middle", Kind: sum.Avg, Path: "lat", Optional: true, Scale: 6},
+			{Name: "people", Kind: set.Kind, Path: "user"},
+			{Name: "earliest", Kind: ordered.First, Path: "id"},
+			{Name: "latest", Kind: ordered.Last, Path: "lon", Optional: true},
+			{Name: "often", Kind: topk.Kind, Path: "user", Optional: true, K: 3},
+			{Name: "far", Kind: quantile.Kind, Path: "lon", Optional: true, Error: 0.05},
 		},
 		Where:  []Condition{{Path: "action", In: []string{"view", "click"}}},
 		Dedupe: &Dedupe{Path: "id", Error: 0.0001},
@@ -198,9 +210,9 @@ func observe(t testing.TB, op *Operator, bs ...event.Batch) {
 // render writes changes as text: what a sink would store, to the byte.
 func render(c *Changes) string {
 	var b strings.Builder
-	c.Merge(&Changes{Table: NewTable(c.Table.spec)}) // sorts
+	c.Merge(&Changes{Table: NewTable(c.Table.Spec())}) // sorts
 	c.Table.Seal()
-	s := c.Table.spec
+	s := c.Table.Spec()
 	for r := range c.Table.Rows {
 		fmt.Fprintf(&b, "%d", r.Window())
 		for _, g := range r.Group(nil) {
@@ -210,15 +222,15 @@ func render(c *Changes) string {
 			fmt.Fprintf(&b, " %d/%d/%d:%d", slot.Epoch(), slot.Partition(), slot.Chunk(), n)
 		}
 		for m := range s.Measures {
-			if s.Measures[m].Kind != Geo {
+			if s.Measures[m].Kind != geo.Kind {
 				fmt.Fprintf(&b, " %s=%08x", s.Measures[m].Name, crc32.ChecksumIEEE(r.AppendState(nil, m)))
 			}
 		}
 		b.WriteByte('\n')
 	}
 	for m := range s.Measures {
-		if p := c.Table.Places(m); p != nil {
-			p.Each(func(w int64, member []byte, st geo.Stamp, score uint64) bool {
+		if p := geo.Of(c.Table, m); p != nil {
+			p.Each(func(w int64, member []byte, st geosketch.Stamp, score uint64) bool {
 				fmt.Fprintf(&b, "place %d %q %d %x %d %d\n", w, member, st.Time, st.Slot, st.Offset, score)
 				return true
 			})
@@ -506,25 +518,25 @@ func TestNaiveTwin(t *testing.T) {
 			if was, ok := latest[k]; !ok || ts > was.time || ts == was.time && rec.Offset > was.off {
 				latest[k] = kept{ts, rec.Offset, string(v[6].Bytes)}
 			}
-			score, _ := geo.Encode(lon, lat)
+			score, _ := geosketch.Encode(lon, lat)
 			at, is := place{k.w, string(v[3].Bytes)}, seenAt{ts, rec.Offset, score}
 			if was, ok := places[at]; !ok || was.time < is.time || was.time == is.time && was.off < is.off {
 				places[at] = is
 			}
 		}
 		outcomes[Gap] = uint64(end) - uint64(len(log))
-		var sum [Outcomes]uint64
+		var all [Outcomes]uint64
 		for _, l := range c.Lines {
 			for f, n := range l.Outcomes {
-				sum[f] += n
+				all[f] += n
 			}
 			if l.Watermark != watermarks[l.Chunk] {
 				t.Fatalf("seed %d, chunk %d: watermark %d, want %d", seed, l.Chunk, l.Watermark, watermarks[l.Chunk])
 			}
 		}
 		limitedBy[seed%4] += outcomes[Throttled]
-		if sum != outcomes {
-			t.Fatalf("seed %d: outcomes %v, want %v", seed, sum, outcomes)
+		if all != outcomes {
+			t.Fatalf("seed %d: outcomes %v, want %v", seed, all, outcomes)
 		}
 		if c.Table.Len() != len(hits) {
 			t.Fatalf("seed %d: %d rows, want %d", seed, c.Table.Len(), len(hits))
@@ -539,8 +551,8 @@ func TestNaiveTwin(t *testing.T) {
 			if !maps.Equal(got, hits[k]) {
 				t.Fatalf("seed %d: %v has hits %v, want %v", seed, k, got, hits[k])
 			}
-			var want hll.Sketch
-			set := new(bitmap.Pool)
+			var want hllsketch.Sketch
+			set := new(bitmapsketch.Pool)
 			set.Grow(1)
 			for u := range users[k] {
 				want.Add([]byte(u))
@@ -571,14 +583,14 @@ func TestNaiveTwin(t *testing.T) {
 			g := row.Group(nil)
 			given := longitudes[key{row.Window(), string(g[0]), string(g[1])}]
 			for m, of := range map[int]func([]float64) float64{4: slices.Max[[]float64], 5: slices.Min[[]float64]} {
-				f, ok := row.Extreme(m)
+				f, ok := extreme.Of(row, m)
 				if ok != (len(given) > 0) || ok && f != of(given) {
 					t.Fatalf("seed %d: %d %q: %s is %v (%t), of %v", seed, row.Window(), g, s.Measures[m].Name, f, ok, given)
 				}
 			}
 			for m, of := range map[int]map[key]kept{9: earliest, 10: latest} {
 				want, ok := of[key{row.Window(), string(g[0]), string(g[1])}]
-				if mark, value := row.Value(m); string(value) != want.value || (mark != Mark{}) != ok {
+				if mark, value := ordered.Of(row, m); string(value) != want.value || (mark != ordered.Mark{}) != ok {
 					t.Fatalf("seed %d: %d %q: %s is %q, want %q", seed, row.Window(), g, s.Measures[m].Name, value, want.value)
 				}
 			}
@@ -605,20 +617,20 @@ func TestNaiveTwin(t *testing.T) {
 			}
 			wanted := spread[key{row.Window(), string(g[0]), string(g[1])}]
 			buckets := map[bucket]uint64{}
-			for slot, h := range row.Histograms(12) {
-				for _, e := range h.counts() {
+			for slot, h := range quantile.Slots(row, 12) {
+				for _, e := range h.Counts() {
 					buckets[bucket{slot.Chunk(), e.Bucket}] = e.N
 				}
 			}
-			if !maps.Equal(buckets, wanted) || row.Histogram(12).Total() != total.n {
+			if !maps.Equal(buckets, wanted) || quantile.Of(row, 12).Total() != total.n {
 				t.Fatalf("seed %d: %d %q: the buckets are %v, want %v", seed, row.Window(), g, buckets, wanted)
 			}
-			if got := row.Total(6); got != (Total{total.n, int128(total.lon)}) {
+			if got := sum.Of(row, 6); got != (sum.Total{Events: total.n, Units: sum.Int128{High: total.lon >> 63, Low: uint64(total.lon)}}) {
 				t.Fatalf("seed %d: %d %q: the total is %v, want %v", seed, row.Window(), g, got, total)
 			}
 		}
 		got := map[place]seenAt{}
-		c.Table.Places(3).Each(func(w int64, member []byte, st geo.Stamp, score uint64) bool {
+		geo.Of(c.Table, 3).Each(func(w int64, member []byte, st geosketch.Stamp, score uint64) bool {
 			got[place{event.Time(w), string(member)}] = seenAt{event.Time(st.Time), st.Offset, score}
 			return true
 		})
@@ -637,14 +649,14 @@ func TestNaiveTwin(t *testing.T) {
 // TestDeadLetterCut: a dead letter holds the first 16 KiB of its record, a copy,
 // and says how long the record was.
 func TestDeadLetterCut(t *testing.T) {
-	for _, size := range []int{0, 1, maxPayload, maxPayload + 1, 1 << 20} {
+	for _, size := range []int{0, 1, MaxPayload, MaxPayload + 1, 1 << 20} {
 		value := bytes.Repeat([]byte("x"), size)
 		op := newOperator(t, clicks())
 		op.Start(Plan{})
 		observe(t, op, event.Batch{Next: 1, Records: []event.Record{{Value: value}}})
 		clear(value)
 		d := op.Take().Dead
-		if want := bytes.Repeat([]byte("x"), min(size, maxPayload)); len(d) != 1 || !bytes.Equal(d[0].Payload, want) || d[0].Size != size {
+		if want := bytes.Repeat([]byte("x"), min(size, MaxPayload)); len(d) != 1 || !bytes.Equal(d[0].Payload, want) || d[0].Size != size {
 			t.Errorf("a record of %d bytes: %d letters, want one of %d bytes that says %d", size, len(d), len(want), size)
 		}
 	}
@@ -705,4 +717,22 @@ func (l naiveLimiter) ask(t *Throttle, key string, at event.Time, limited *bool)
 		l[key] = append(let, at)
 	}
 	return l
+}
+
+// TestRecordTimes: the time of a record is any int64 that a producer writes. Beyond all times of events
+// an event is late, before them all it is future, also where lateness and skew beside it exceed an int64.
+func TestRecordTimes(t *testing.T) {
+	for at, want := range map[event.Time]Outcome{
+		60_000: Counted, 61_000: Counted, 61_001: Late, 59_000: Counted, 58_999: Future,
+		math.MaxInt64: Late, math.MaxInt64 - 1000: Late, math.MinInt64: Future, math.MinInt64 + 1000: Future, -1: Future,
+	} {
+		op := newOperator(t, &window.Spec{
+			Job: "sales", Version: 1, TimeField: "ts", TimeUnit: event.Seconds, Window: 60_000, Chunk: 64, MaxGroups: 10, Lateness: 1000, Skew: 1000,
+		})
+		op.Start(window.Plan{})
+		observe(t, op, event.Batch{Next: 1, Records: []event.Record{{Time: at, Value: []byte(`{"ts":60}`)}}})
+		if got := op.Take().Lines[0].Outcomes; got[want] != 1 {
+			t.Errorf("a record of %d: outcomes %v, want it %s", at, got, want)
+		}
+	}
 }

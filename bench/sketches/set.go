@@ -7,8 +7,8 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"weir/measures/set"
 	"weir/sketches/idset"
-	"weir/window"
 )
 
 func init() { register("set", setPool) }
@@ -28,7 +28,7 @@ func setPool(b *Bench) error {
 	theirs, plain := roaring.New(), map[string]struct{}{}
 	for i := range ids {
 		ids[i] = fmt.Appendf(nil, "%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.Uint32N(1<<16), r.Uint32N(1<<12), r.Uint32N(1<<12), r.Uint64N(1<<48))
-		hashes[i] = window.SetHash(nil, ids[i])
+		hashes[i] = set.Hash(nil, ids[i])
 		ours.Add(0, hashes[i])
 		theirs.Add(hashes[i])
 		plain[string(ids[i])] = struct{}{}
@@ -47,7 +47,7 @@ func setPool(b *Bench) error {
 		Ours: Here(func(n int) {
 			for i := 0; i < n; i += batch {
 				for k, id := range ids[i : i+batch] {
-					block[k] = window.SetHash(nil, id)
+					block[k] = set.Hash(nil, id)
 				}
 				ours.AddBatch(idx, block)
 			}

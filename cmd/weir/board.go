@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/measures/face"
 	"weir/serve/live"
 )
 
@@ -101,7 +102,7 @@ type boardJob struct {
 	By       []string `json:"by"`
 	Measures []struct {
 		Name  string     `json:"name"`
-		Shows live.Shows `json:"shows"`
+		Shows face.Shows `json:"shows"`
 	} `json:"measures"`
 
 	measure int // the groups are ordered by Measures[measure]
@@ -152,7 +153,7 @@ func (a *api) look(ctx context.Context, only string, measures map[string]int) (s
 			j.health = s.Jobs[i]
 		}
 		for _, m := range j.Measures {
-			if m.Shows == live.People {
+			if m.Shows == face.People {
 				var reply struct {
 					Now []boardNumber `json:"now"`
 				}

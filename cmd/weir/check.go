@@ -120,7 +120,7 @@ func (k *checker) people(cfg *config.Config) {
 		j := &cfg.Jobs[i]
 		var values []string
 		for _, m := range j.Measures {
-			if m.WindowKind().HoldsValues() {
+			if m.WindowKind().HoldsValues {
 				values = append(values, m.Name)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/audit"
+	"weir/measures/extreme"
 	"weir/window"
 )
 
@@ -85,7 +86,7 @@ func TestAdviceCompacted(t *testing.T) {
 
 // TestMeasuredNumbers: a measure's number is printed as its kind formats it.
 func TestMeasuredNumbers(t *testing.T) {
-	m := window.Measure{Name: "dearest", Kind: window.Max, Path: "price"}
+	m := window.Measure{Name: "dearest", Kind: extreme.Max, Path: "price"}
 	number := func(state string) uint64 { // of a Float64, little-endian
 		n, err := m.Number([]byte(state))
 		if err != nil {

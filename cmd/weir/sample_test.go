@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"weir/event"
+	"weir/measures/hll"
 	"weir/window"
 )
 
@@ -14,7 +15,7 @@ func TestSpread(t *testing.T) {
 	for _, dedupe := range []*window.Dedupe{nil, {Path: "user", Error: 0.01}, {Path: "user", Exact: true}} {
 		judge, err := window.NewJudge(&window.Spec{
 			Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 1e9, Skew: 1e9, Chunk: 1 << 10, MaxGroups: 10, Dedupe: dedupe,
-			Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user"}}, Throttle: &window.Throttle{Path: "user", Limit: 1, Per: 1000},
+			Measures: []window.Measure{{Name: "users", Kind: hll.Kind, Path: "user"}}, Throttle: &window.Throttle{Path: "user", Limit: 1, Per: 1000},
 		})
 		if err != nil {
 			t.Fatal(err)

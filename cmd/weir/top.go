@@ -21,7 +21,7 @@ import (
 	"weir/internal/bounded"
 	"weir/internal/config"
 	"weir/internal/spelling"
-	"weir/serve/live"
+	"weir/measures/face"
 	"weir/window"
 )
 
@@ -227,7 +227,7 @@ func (b *board) order(j *boardJob) {
 	for range j.Measures {
 		b.measures[j.Job] = (b.measures[j.Job] + 1) % len(j.Measures)
 		switch j.Measures[b.measures[j.Job]].Shows {
-		case live.Events, live.People, live.Quantity:
+		case face.Events, face.People, face.Quantity:
 			return
 		}
 	}

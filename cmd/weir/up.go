@@ -22,8 +22,8 @@ import (
 	"weir/internal/local"
 	"weir/internal/outage"
 	"weir/internal/spelling"
+	"weir/measures/hll"
 	"weir/sinks/clickhouse"
-	"weir/window"
 )
 
 // upTopics are the topics that the presets read.
@@ -307,7 +307,7 @@ func (u *up) suggest(engine, redis string) {
 	fmt.Fprint(u.out, "\nTry, in another terminal:\n")
 	sql("SELECT * FROM %s_%s ORDER BY window_start DESC, hits DESC LIMIT 5", j.Name, j.Rollups[0].Window)
 	command, measure := "GET", "hits"
-	if i := slices.IndexFunc(j.Measures, func(m config.Measure) bool { return m.WindowKind() == window.HLL }); i >= 0 {
+	if i := slices.IndexFunc(j.Measures, func(m config.Measure) bool { return m.WindowKind() == hll.Kind }); i >= 0 {
 		command, measure = "PFCOUNT", j.Measures[i].Name
 		sql("SELECT weirPfCount(uniqCombined64MergeState(14)(%s)) FROM %s_state", measure, j.Name)
 	}

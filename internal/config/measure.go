@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/measures"
 	"weir/window"
 )
 
@@ -25,46 +26,9 @@ type Measure struct {
 	Optional bool     `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo that also holds for an event that has no member, or neither lon nor lat; an event with only one of the two is malformed."`
 }
 
-// A measureKind is a kind of measure as a configuration knows it.
-type measureKind struct {
-	window.Kind
-	number bool     // its field is a number
-	people bool     // its ids come back: there are views of retention, sessions and funnels
-	about  string   // what it does, for the reference: "counts distinct ids"
-	parts  []string // the suffixes of its columns in views, if there is not one without
-
-	least, most float64 // the bounds of its error, if they are narrower than those of the key
-}
-
-// measureKinds has every kind, in the order of the reference.
-var measureKinds = []measureKind{
-	{Kind: window.HLL, about: "counts distinct ids (0.81 % error, 12 KiB at most)"},
-	{Kind: window.Set, people: true, parts: []string{"_ids"}, // the column of the hashes
-		about: "keeps ids, texts or numbers, by hashes of 32 bits: counts them within 0.02 % of a million, and tells who came back"},
-	{Kind: window.Bitmap, people: true, about: "keeps the ids themselves, unsigned integers below 2^32"},
-	{Kind: window.Bloom, about: "answers whether an id was seen"},
-	{Kind: window.Min, number: true, about: "keeps the least value of a number"},
-	{Kind: window.Max, number: true, about: "keeps the greatest value of a number"},
-	{Kind: window.First, about: "keeps the value of a field of the earliest event, a text, number or bool of at most 1 KiB"},
-	{Kind: window.Last, about: "keeps the value of a field of the latest event, a text, number or bool of at most 1 KiB"},
-	{Kind: window.Sum, number: true, about: "adds up a number, exactly"},
-	{Kind: window.Avg, number: true, about: "keeps the mean of a number"},
-	{Kind: window.Quantile, number: true, parts: quantileParts(), least: window.LeastError, most: window.MostError,
-		about: "keeps a histogram of a number, of which every quantile is known within the error"},
-	{Kind: window.TopK, about: "keeps the most frequent values of a field, texts, numbers or bools of at most 1 KiB, with bounds of their counts"},
-	{Kind: window.Geo, about: "keeps the last position of each member"},
-}
-
-func quantileParts() (all []string) {
-	for _, q := range window.QuantilesShown() {
-		all = append(all, q.Suffix)
-	}
-	return all
-}
-
 func measureNames() (names []string) {
-	for _, k := range measureKinds {
-		names = append(names, k.String())
+	for _, k := range measures.All {
+		names = append(names, k.Name)
 	}
 	return names
 }
@@ -72,19 +36,19 @@ func measureNames() (names []string) {
 // measureDoc returns the description of all kinds for the reference.
 func measureDoc() string {
 	var abouts []string
-	for _, k := range measureKinds {
-		abouts = append(abouts, k.String()+" "+k.about)
+	for _, k := range measures.All {
+		abouts = append(abouts, k.Name+" "+k.Config.About)
 	}
 	return either(measureNames()) + ". " + strings.Join(abouts, "; ") + "."
 }
 
 // kind returns the measure's kind. Load has checked that there is one.
-func (m *Measure) kind() measureKind {
-	return measureKinds[slices.IndexFunc(measureKinds, func(k measureKind) bool { return k.String() == m.Kind })]
+func (m *Measure) kind() measures.Kind {
+	return measures.All[slices.IndexFunc(measures.All, func(k measures.Kind) bool { return k.Name == m.Kind })]
 }
 
 // WindowKind returns the measure's kind in package window. Load has checked the measure.
-func (m *Measure) WindowKind() window.Kind { return m.kind().Kind }
+func (m *Measure) WindowKind() *window.Kind { return m.kind().Kind }
 
 // spec returns the measure in the form of package window. Keys of other kinds are zero.
 func (m *Measure) spec() window.Measure {
@@ -100,16 +64,16 @@ func (m *Measure) spec() window.Measure {
 
 // measure checks what the keys of a measure say together.
 func (v *validator) measure(at string, j *Job, m *Measure) {
-	k, w := m.kind(), m.spec()
-	v.must(!k.number || m.Apply == nil, at+".apply", "functions make texts of texts, and %s measures a number; leave apply out", m.Kind)
-	if k.number {
+	k, w := m.kind().Config, m.spec()
+	v.must(!k.Number || m.Apply == nil, at+".apply", "functions make texts of texts, and %s measures a number; leave apply out", m.Kind)
+	if k.Number {
 		v.number(at+".field", j, m.Field)
 	}
 	v.position(at, j, m.Lon, m.Lat)
 	if m.Capacity > 0 {
 		v.filter(at+".capacity", m.Capacity, m.Error, "window and group")
 	}
-	v.must(k.most == 0 || m.Error >= k.least && m.Error <= k.most, at+".error", "%v is out of range; give it %v to %v", m.Error, k.least, k.most)
+	v.must(k.Most == 0 || m.Error >= k.Least && m.Error <= k.Most, at+".error", "%v is out of range; give it %v to %v", m.Error, k.Least, k.Most)
 	if m.Default == nil || !v.must(!m.Optional, at+".default", "an event without the field counts with the default, so optional has no use; keep one of the two") {
 		return
 	}

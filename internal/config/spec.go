@@ -22,7 +22,7 @@ func (j *Job) Spec() *window.Spec {
 		s.Schema = j.Schema.Digest
 	}
 	for _, c := range j.By {
-		col := window.Column{Name: c.Name, Path: fieldOf(c.Field, c.Apply)}
+		col := window.Dimension{Name: c.Name, Path: fieldOf(c.Field, c.Apply)}
 		if c.Default != nil {
 			col.Default, col.HasDefault = *c.Default, true
 		}

@@ -162,7 +162,7 @@ func (v *validator) columns(path string, j *Job) {
 	for i, m := range j.Measures {
 		place := fmt.Sprintf("measures[%d]", i)
 		claim(place, m.Name, "")
-		for _, suffix := range m.kind().parts {
+		for _, suffix := range m.kind().Config.Parts {
 			claim(place, m.Name+suffix, ", for its column "+m.Name+suffix+",")
 		}
 	}
@@ -285,11 +285,11 @@ func (j *Job) Tables() (all []string) {
 	totals := []string{"over", "calendar", "cumulative"}
 	for _, m := range j.Measures {
 		k := m.kind()
-		if k.ByMember() {
+		if k.ByMember {
 			table(m.Name + "_state")
 			view(m.Name)
 		}
-		if k.people && len(totals) == 3 {
+		if k.Config.People && len(totals) == 3 {
 			totals = append(totals, "retention", "retention_over", "sessions")
 			view("funnel")
 		}

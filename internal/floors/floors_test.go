@@ -34,6 +34,14 @@ var floor = []struct {
 	{"weir/serve/redis", 3, "sketches behind Redis's commands, and live answers"},
 	{"weir/serve/http", 3, "a running process over HTTP: status, metrics, live answers"},
 	{"weir/window", 1, "the pure core"},
+	{"weir/measures/face", 1.1, "what a kind of measure says of itself"},
+	{"weir/measures/slots", 1.1, "what kinds that add up share"},
+	{"weir/measures/texts", 1.1, "what kinds that keep values share"},
+	{"weir/measures/bitmap", 1.2, "a kind whose states others have too"},
+	{"weir/measures/extreme", 1.2, "the same"},
+	{"weir/measures/measuretest", 1.2, "a few events, counted"},
+	{"weir/measures", 1.4, "every kind"},
+	{"weir/measures/...", 1.3, "a kind of measure, with all its faces, as pure as the core"},
 	{"weir/flow", 1.25, "the order of a flush, as pure as the core"},
 	{"weir/audit", 1.25, "what adds up, as pure as the core"},
 	{"weir/rounds", 1.25, "the order of rollups and writes, as pure as the core"},
@@ -106,11 +114,27 @@ var alone = []struct {
 	{"weir/rounds", []string{"weir/event"}, "the simulator runs the same code: it knows no database"},
 	{"weir/serve/key", []string{"weir/event", "weir/internal/spelling"}, "a grammar: every edge can have it"},
 	{"weir/serve/live", []string{"weir/event", "weir/window", "weir/jobs", "weir/serve/key", "weir/internal/outage",
-		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo", "weir/sketches/histogram", "weir/sketches/idset"}, "it knows no protocol and no sink: it declares what it needs of one"},
-	{"weir/serve/http", []string{"weir/jobs", "weir/serve/key", "weir/serve/live", "weir/serve/page", "weir/internal/samesite", "weir/internal/spelling"}, "answers come from live; no sketch, no window"},
+		"weir/measures", "weir/measures/face", "weir/measures/geo", "weir/sketches/geo"}, "it knows no protocol and no sink: it declares what it needs of one"},
+	{"weir/serve/http", []string{"weir/jobs", "weir/serve/key", "weir/serve/live", "weir/serve/page", "weir/measures/face", "weir/measures/topk", "weir/internal/samesite", "weir/internal/spelling"}, "answers come from live; no sketch, no window"},
 	{"weir/serve/page", nil, "files: the page asks the API as every client does"},
-	{"weir/serve/redis", []string{"weir/serve/resp", "weir/serve/key", "weir/serve/live", "weir/limits",
+	{"weir/serve/redis", []string{"weir/serve/resp", "weir/serve/key", "weir/serve/live", "weir/limits", "weir/measures/set", "weir/measures/quantile", "weir/measures/topk",
 		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo"}, "commands on sketches; of jobs it knows live answers only"},
+}
+
+// knows names the packages of the program that may know one kind of measure, and what for. To all others a
+// kind is what measures.Of says of it.
+var knows = []struct{ path, kind, why string }{
+	{"weir/internal/grafana", "", "the registry of its panels"},
+	{"weir/sinks/clickhouse", "geo", "the tables of positions"},
+	{"weir/sinks/clickhouse", "set", "an SQL function of its own"},
+	{"weir/sinks/clickhouse", "quantile", "the same"},
+	{"weir/sinks/clickhouse", "topk", "the same"},
+	{"weir/serve/live", "geo", "the positions of a snapshot"},
+	{"weir/serve/http", "topk", "the shape of a reply"},
+	{"weir/serve/redis", "set", "commands on its answers"},
+	{"weir/serve/redis", "quantile", "the same"},
+	{"weir/serve/redis", "topk", "the same"},
+	{"weir/cmd/weir", "hll", "a PFCOUNT to try, where the job has a distinct count"},
 }
 
 // pure lists what the floors below 1.5 must not import: their results depend on
@@ -248,4 +272,40 @@ func TestFloors(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestKinds: what only one kind of measure needs is in its folder, so that a new kind needs no change
+// elsewhere: only the packages in knows import it.
+func TestKinds(t *testing.T) {
+	used := map[int]bool{}
+	for _, p := range list(t) {
+		for _, imported := range p.Imports {
+			kind, ok := strings.CutPrefix(imported, "weir/measures/")
+			if !ok || kind == "face" || kind == "slots" || kind == "texts" || strings.HasPrefix(p.ImportPath, "weir/measures") || !programs(p.ImportPath) {
+				continue
+			}
+			at := slices.IndexFunc(knows, func(k struct{ path, kind, why string }) bool {
+				return k.path == p.ImportPath && (k.kind == "" || k.kind == kind)
+			})
+			if at < 0 {
+				t.Errorf("%s imports %s: what it needs of the kind belongs into the kind's folder", p.ImportPath, imported)
+			}
+			used[at] = true
+		}
+	}
+	for i, k := range knows {
+		if !used[i] {
+			t.Errorf("%s does not import the kind %s any more: take it out of knows", k.path, k.kind)
+		}
+	}
+}
+
+// programs reports whether a package is part of the program, and not beside it.
+func programs(path string) bool {
+	for _, beside := range []string{"weir/sim", "weir/bench", "weir/sinks/memory", "weir/sinks/sinktest", "weir/e2e"} {
+		if path == beside || strings.HasPrefix(path, beside+"/") {
+			return false
+		}
+	}
+	return true
 }

@@ -5,7 +5,17 @@ import (
 	"math"
 	"strings"
 
-	"weir/sketches/bloom"
+	"weir/measures/bitmap"
+	"weir/measures/bloom"
+	"weir/measures/extreme"
+	"weir/measures/geo"
+	"weir/measures/hll"
+	"weir/measures/ordered"
+	"weir/measures/quantile"
+	"weir/measures/set"
+	"weir/measures/sum"
+	"weir/measures/topk"
+	bloomsketch "weir/sketches/bloom"
 	"weir/window"
 )
 
@@ -19,18 +29,18 @@ type shape struct {
 
 // distinct has, for each kind that counts different values, the number of a merged state.
 // %s is the column of the states.
-var distinct = map[window.Kind]string{
-	window.HLL:    "weirPfCount(uniqCombined64MergeState(14)(%s))",
-	window.Set:    "weirSetCount(groupBitmapMergeState(%s))",
-	window.Bitmap: "bitmapCardinality(groupBitmapMergeState(%s))",
+var distinct = map[*window.Kind]string{
+	hll.Kind:    "weirPfCount(uniqCombined64MergeState(14)(%s))",
+	set.Kind:    "weirSetCount(groupBitmapMergeState(%s))",
+	bitmap.Kind: "bitmapCardinality(groupBitmapMergeState(%s))",
 }
 
 // returning has, for each kind that keeps who was there, what is shown of those who came back.
-var returning = map[window.Kind][]struct {
+var returning = map[*window.Kind][]struct {
 	title string
 	shape
 }{
-	window.Bitmap: {
+	bitmap.Kind: {
 		{"who came back", shape{"timeseries", false, "Ids of a window that were in the window before, and others. Exact. " + expires, func(q *query, m *window.Measure) string {
 			return q.windows(m) + fmt.Sprintf("SELECT later.window_start AS time,\n  bitmapAndCardinality(later.ids, first.ids) AS returned, bitmapAndnotCardinality(later.ids, first.ids) AS others\nFROM windows AS later\nINNER JOIN windows AS first ON first.window_start = later.window_start - toIntervalSecond(%s)\nORDER BY time", q.seconds)
 		}}},
@@ -53,43 +63,43 @@ func (q *query) windows(m *window.Measure) string {
 }
 
 // shapes has the shape of each kind.
-var shapes = map[window.Kind]shape{
-	window.HLL: {"timeseries", false, "Distinct values by window, and one standard error (0.81 %) below and above.", func(q *query, m *window.Measure) string {
+var shapes = map[*window.Kind]shape{
+	hll.Kind: {"timeseries", false, "Distinct values by window, and one standard error (0.81 %) below and above.", func(q *query, m *window.Measure) string {
 		return fmt.Sprintf("SELECT time, n AS %s, round(n * 0.9919) AS low, round(n * 1.0081) AS high\nFROM\n(\n  SELECT window_start AS time, %s AS n\n  FROM %s\n  WHERE %s\n  GROUP BY time\n)\nORDER BY time",
-			quote(m.Name), fmt.Sprintf(distinct[window.HLL], state(m)), q.rollup, q.where)
+			quote(m.Name), fmt.Sprintf(distinct[hll.Kind], state(m)), q.rollup, q.where)
 	}},
-	window.Set:    {"timeseries", false, "Distinct values by window. " + expires, series("rollup", fmt.Sprintf(distinct[window.Set], "%[2]s"))},
-	window.Bitmap: {"timeseries", false, "Distinct ids by window. Exact. " + expires, series("rollup", fmt.Sprintf(distinct[window.Bitmap], "%[2]s"))},
-	window.Bloom: {"timeseries", false, "How much of the fullest filter of a group is set, in percent, and how much that is of a filter with as many ids as its capacity. A fuller filter has more false positives than configured.", func(q *query, m *window.Measure) string {
-		bits, _ := bloom.Bits(m.Capacity, m.Error) // no error: Spec.Validate has checked both
-		const each = 8                             // bits that an id sets
+	set.Kind:    {"timeseries", false, "Distinct values by window. " + expires, series("rollup", fmt.Sprintf(distinct[set.Kind], "%[2]s"))},
+	bitmap.Kind: {"timeseries", false, "Distinct ids by window. Exact. " + expires, series("rollup", fmt.Sprintf(distinct[bitmap.Kind], "%[2]s"))},
+	bloom.Kind: {"timeseries", false, "How much of the fullest filter of a group is set, in percent, and how much that is of a filter with as many ids as its capacity. A fuller filter has more false positives than configured.", func(q *query, m *window.Measure) string {
+		bits, _ := bloomsketch.Bits(m.Capacity, m.Error) // no error: Spec.Validate has checked both
+		const each = 8                                   // bits that an id sets
 		capacity := 100 * -math.Expm1(-each*float64(m.Capacity)/float64(bits))
 		return fmt.Sprintf("SELECT window_start AS time, 100 * max(%s) / %d AS filled, %.1f AS at_capacity\nFROM %s\nWHERE %s\nGROUP BY time\nORDER BY time", quote(m.Name), bits, capacity, q.view, q.where)
 	}},
-	window.Min: {"timeseries", false, "The least number by window.", series("view", "min(%[1]s)")},
-	window.Max: {"timeseries", false, "The greatest number by window.", series("view", "max(%[1]s)")},
-	window.First: {"table", true, "The value of the earliest event of each group in the time range. Windows whose values have expired (keep_states) are missing.", func(q *query, m *window.Measure) string {
+	extreme.Min: {"timeseries", false, "The least number by window.", series("view", "min(%[1]s)")},
+	extreme.Max: {"timeseries", false, "The greatest number by window.", series("view", "max(%[1]s)")},
+	ordered.First: {"table", true, "The value of the earliest event of each group in the time range. Windows whose values have expired (keep_states) are missing.", func(q *query, m *window.Measure) string {
 		return q.edge(m, "argMin", "min")
 	}},
-	window.Last: {"table", true, "The value of the latest event of each group in the time range. Windows whose values have expired (keep_states) are missing.", func(q *query, m *window.Measure) string {
+	ordered.Last: {"table", true, "The value of the latest event of each group in the time range. Windows whose values have expired (keep_states) are missing.", func(q *query, m *window.Measure) string {
 		return q.edge(m, "argMax", "max")
 	}},
-	window.Sum: {"timeseries", false, "The sum by window. Exact: a Decimal.", series("view", "sum(%[1]s)")},
-	window.Avg: {"timeseries", false, "The mean by window: the exact sum over the number of its events.", func(q *query, m *window.Measure) string {
+	sum.Sum: {"timeseries", false, "The sum by window. Exact: a Decimal.", series("view", "sum(%[1]s)")},
+	sum.Avg: {"timeseries", false, "The mean by window: the exact sum over the number of its events.", func(q *query, m *window.Measure) string {
 		events, units := fmt.Sprintf("sum(state[%d].1)", uint64(window.Whole)), fmt.Sprintf("sum(state[%d].2)", uint64(window.Whole))
 		return fmt.Sprintf("SELECT window_start AS time, if(%[1]s = 0, NULL, toFloat64(%[2]s) / %[1]s) AS %[3]s\nFROM\n(\n%[4]s\n)\nGROUP BY time\nORDER BY time", events, units, quote(m.Name), q.merged(m))
 	}},
-	window.Quantile: {"timeseries", false, "Quantiles by window, of all chosen groups together.", func(q *query, m *window.Measure) string {
+	quantile.Kind: {"timeseries", false, "Quantiles by window, of all chosen groups together.", func(q *query, m *window.Measure) string {
 		var levels []string
-		for _, s := range window.QuantilesShown() {
+		for _, s := range quantile.Shown() {
 			levels = append(levels, fmt.Sprintf("weirQuantile(state, %g) AS %s", s.Level, quote(m.Name+s.Suffix)))
 		}
 		return fmt.Sprintf("SELECT window_start AS time, %s\nFROM\n(\n%s\n)\nGROUP BY time\nORDER BY time", strings.Join(levels, ", "), q.merged(m))
 	}},
-	window.TopK: {"table", false, "The most frequent keys of the chosen groups in the time range. A count is too low by at most its error. Windows whose values have expired (keep_states) are missing.", func(q *query, m *window.Measure) string {
+	topk.Kind: {"table", false, "The most frequent keys of the chosen groups in the time range. A count is too low by at most its error. Windows whose values have expired (keep_states) are missing.", func(q *query, m *window.Measure) string {
 		return fmt.Sprintf("SELECT tupleElement(e, 1) AS key, tupleElement(e, 2) AS count, tupleElement(e, 3) AS error\nFROM\n(\n  SELECT arrayJoin(weirTopK(state, %d)) AS e\n  FROM\n  (\n%s\n  )\n)\nORDER BY count DESC, key", m.K, q.merged(m))
 	}},
-	window.Geo: {"geomap", true, "Where each member was last seen in the time range, for the 2,000 seen last. The countries are drawn by Grafana itself; the base layer below them needs internet.", func(q *query, m *window.Measure) string {
+	geo.Kind: {"geomap", true, "Where each member was last seen in the time range, for the 2,000 seen last. The countries are drawn by Grafana itself; the base layer below them needs internet.", func(q *query, m *window.Measure) string {
 		return fmt.Sprintf("SELECT member, argMax(p.geohash, p.ts) AS geohash, max(p.ts) AS seen\nFROM %s AS p\nWHERE %s\nGROUP BY member\nORDER BY seen DESC\nLIMIT 2000", q.job+"_"+m.Name, q.places)
 	}},
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"weir/internal/spelling"
+	"weir/measures/face"
 	"weir/serve/key"
 	"weir/serve/live"
 )
@@ -198,7 +199,7 @@ func (s *Server) job(q question) (live.Description, error) {
 
 // measure returns the measure that the parameter of that name names. If it is left out,
 // it is the first one that shows one of wanted.
-func measure(q question, job live.Description, wanted ...live.Shows) (live.Described, error) {
+func measure(q question, job live.Description, wanted ...face.Shows) (live.Described, error) {
 	name := q.Get("measure")
 	var names []string
 	for _, m := range job.Measures {
@@ -332,7 +333,7 @@ func groups(q question, job live.Description) (group [][]byte, chosen bool, err 
 }
 
 // asked reads what most questions have: job, measure, windows and group.
-func (s *Server) asked(q question, wanted ...live.Shows) (a asking, err error) {
+func (s *Server) asked(q question, wanted ...face.Shows) (a asking, err error) {
 	if a.job, err = s.job(q); err != nil {
 		return a, err
 	}
@@ -387,7 +388,7 @@ type about struct {
 	Job     string     `json:"job"`
 	Measure string     `json:"measure"`
 	Kind    string     `json:"kind"`
-	Shows   live.Shows `json:"shows"`
+	Shows   face.Shows `json:"shows"`
 	span
 }
 

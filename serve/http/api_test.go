@@ -19,6 +19,7 @@ import (
 
 	"weir/internal/await"
 	"weir/jobs"
+	"weir/measures/face"
 	"weir/serve/live"
 )
 
@@ -277,7 +278,7 @@ func TestPrivate(t *testing.T) {
 	e.http.K = 4
 	for page, secret := range map[string]bool{"/p/1": true, "/p/9": false} {
 		q := question{"series", url.Values{"job": {"clicks"}, "measure": {"greatest"}, "last": {"5m"}, "by.page": {page}}}
-		a, err := e.http.asked(q, live.Quantity)
+		a, err := e.http.asked(q, face.Quantity)
 		if err != nil {
 			t.Fatal(err)
 		}

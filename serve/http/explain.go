@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/measures/face"
 	"weir/serve/key"
 	"weir/serve/live"
 )
@@ -79,7 +80,7 @@ func (s *Server) explain(_ context.Context, q question) (any, error) {
 func (s *Server) statement(q question) (a asking, st Statement, err error) {
 	switch q.path {
 	case "people":
-		if a, err = s.asked(q, live.People); err == nil {
+		if a, err = s.asked(q, face.People); err == nil {
 			a.span, err = lately("30m", s.Windows.Now().UTC(), a.job.Window)
 		}
 	case "series":

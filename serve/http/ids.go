@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/measures/face"
 	"weir/serve/key"
 	"weir/serve/live"
 )
@@ -54,7 +55,7 @@ func (b Bound) between() between { return between{Least: &b.Least, Most: &b.Most
 // known returns the measure that a question asks for; if it names none, the first one that knows
 // who came back.
 func (s *Server) known(q question) (a asking, err error) {
-	if a, err = s.asked(q, live.People); err != nil {
+	if a, err = s.asked(q, face.People); err != nil {
 		return a, err
 	}
 	if q.Get("measure") == "" {
@@ -329,7 +330,7 @@ func (s *Server) askedFunnel(q question) (a asking, st Statement, err error) {
 		if name == "" {
 			return a, st, fmt.Errorf("%w: steps=%.64s; step %d has no measure, such as people:/cart has", errQuestion, q.Get("steps"), i+1)
 		}
-		m, err := measure(question{q.path, url.Values{"measure": {name}}}, a.job, live.People)
+		m, err := measure(question{q.path, url.Values{"measure": {name}}}, a.job, face.People)
 		if err != nil {
 			return a, st, err
 		}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"weir/serve/live"
+	"weir/measures/face"
 )
 
 // Package live answers from windows, so a question may have only so many of them, and only of
@@ -83,7 +83,7 @@ func (r Rollup) left() time.Duration { return r.Keep - time.Minute }
 
 // askedRows reads a question that the rollups do not answer. Its range begins where the rows begin
 // that are kept, if it begins before.
-func (s *Server) askedRows(q question, wanted live.Shows) (asking, error) {
+func (s *Server) askedRows(q question, wanted face.Shows) (asking, error) {
 	a, err := s.asked(q, wanted)
 	if err != nil || s.Rollups == nil {
 		return a, err

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/measures/face"
 	"weir/serve/live"
 )
 
@@ -30,7 +31,7 @@ func (s *Server) askedHeat(q question) (a asking, precision int, err error) {
 	if precision, err = whole(q, "precision", min(len(q.Get("within"))+2, 9), 9); err != nil {
 		return a, 0, err
 	}
-	a, err = s.askedRows(q, live.Positions)
+	a, err = s.askedRows(q, face.Positions)
 	return a, precision, err
 }
 
@@ -93,7 +94,7 @@ func (s *Server) askedPositions(q question) (a asking, find func(value any) ([]l
 	if find, err = area(q, most); err != nil {
 		return a, nil, err
 	}
-	a, err = s.askedRows(q, live.Positions)
+	a, err = s.askedRows(q, face.Positions)
 	return a, find, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"weir/measures/face"
 	"weir/serve/key"
 	"weir/serve/live"
 )
@@ -20,7 +21,7 @@ import (
 // peopleMeasure returns the job's first measure that counts people.
 func peopleMeasure(job live.Description) (live.Described, bool) {
 	for _, m := range job.Measures {
-		if m.Kind.Shows == live.People {
+		if m.Kind.Shows == face.People {
 			return m, true
 		}
 	}
@@ -90,9 +91,9 @@ func (s *Server) revealing(ctx context.Context, k key.Key, kind live.Kind, membe
 		return nil
 	case member != "":
 		return s.private("members")
-	case kind.Shows == live.List:
+	case kind.Shows == face.List:
 		return s.private("keys of top lists")
-	case kind.Shows == live.Texts:
+	case kind.Shows == face.Texts:
 		return s.private("texts of single events")
 	case !slices.ContainsFunc(k.Groups, func(g key.Group) bool { return !g.All }):
 		return nil

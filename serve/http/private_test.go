@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/measures/bitmap"
+	"weir/measures/hll"
 	"weir/serve/live"
 	"weir/window"
 )
@@ -33,8 +35,8 @@ func newBaskets(t *testing.T, events map[time.Duration][]string) *Server {
 func newBasketsAt(t *testing.T, now func() time.Time, events map[time.Duration][]string) *Server {
 	t.Helper()
 	spec := clicksSpec()
-	spec.By = []window.Column{{Name: "page", Path: "page"}, {Name: "country", Path: "country"}}
-	spec.Measures = []window.Measure{{Name: "users", Kind: window.HLL, Path: "user"}, {Name: "baskets", Kind: window.Bitmap, Path: "basket"}}
+	spec.By = []window.Dimension{{Name: "page", Path: "page"}, {Name: "country", Path: "country"}}
+	spec.Measures = []window.Measure{{Name: "users", Kind: hll.Kind, Path: "user"}, {Name: "baskets", Kind: bitmap.Kind, Path: "basket"}}
 	op, err := window.NewOperator(spec)
 	if err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ func (s *Server) ask(ctx context.Context, member string, reply *queryReply) erro
 			return fmt.Errorf("%w: member=%.64s: nothing is a member of %s, which is of kind %s; a %s measure has members", key.ErrQuestion, member, k.Measure, kind.Name, live.WithMembers())
 		}
 		if has, err = kind.Member(member); err != nil {
-			return err
+			return fmt.Errorf("%w: member=%s: %w", key.ErrQuestion, member, err)
 		}
 	}
 	if s.K > 0 { // its people are looked up first, and a new window may begin before its value is

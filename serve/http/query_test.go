@@ -16,6 +16,16 @@ import (
 	"weir/internal/await"
 	"weir/internal/redistest"
 	"weir/internal/tcptest"
+	"weir/measures/bitmap"
+	"weir/measures/bloom"
+	"weir/measures/extreme"
+	"weir/measures/geo"
+	"weir/measures/hll"
+	"weir/measures/ordered"
+	"weir/measures/quantile"
+	"weir/measures/set"
+	"weir/measures/sum"
+	"weir/measures/topk"
 	"weir/serve/live"
 	"weir/serve/redis"
 	"weir/window"
@@ -28,21 +38,21 @@ var noon = time.Date(2026, 11, 20, 12, 5, 30, 0, time.UTC)
 func clicksSpec() *window.Spec {
 	return &window.Spec{
 		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 1024, MaxGroups: 5,
-		By: []window.Column{{Name: "page", Path: "page"}},
+		By: []window.Dimension{{Name: "page", Path: "page"}},
 		Measures: []window.Measure{
-			{Name: "users", Kind: window.HLL, Path: "user"},
-			{Name: "active", Kind: window.Bitmap, Path: "user"},
-			{Name: "seen", Kind: window.Bloom, Path: "user", Capacity: 1000, Error: 0.01},
-			{Name: "places", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat"},
-			{Name: "greatest", Kind: window.Max, Path: "user"},
-			{Name: "least", Kind: window.Min, Path: "user"},
-			{Name: "earliest", Kind: window.First, Path: "user"},
-			{Name: "latest", Kind: window.Last, Path: "user"},
-			{Name: "people", Kind: window.Set, Path: "user"},
-			{Name: "often", Kind: window.TopK, Path: "user", K: 2},
-			{Name: "spread", Kind: window.Quantile, Path: "user", Error: 0.01},
-			{Name: "total", Kind: window.Sum, Path: "user", Scale: 2},
-			{Name: "mean", Kind: window.Avg, Path: "user", Scale: 2},
+			{Name: "users", Kind: hll.Kind, Path: "user"},
+			{Name: "active", Kind: bitmap.Kind, Path: "user"},
+			{Name: "seen", Kind: bloom.Kind, Path: "user", Capacity: 1000, Error: 0.01},
+			{Name: "places", Kind: geo.Kind, Path: "user", Lon: "lon", Lat: "lat"},
+			{Name: "greatest", Kind: extreme.Max, Path: "user"},
+			{Name: "least", Kind: extreme.Min, Path: "user"},
+			{Name: "earliest", Kind: ordered.First, Path: "user"},
+			{Name: "latest", Kind: ordered.Last, Path: "user"},
+			{Name: "people", Kind: set.Kind, Path: "user"},
+			{Name: "often", Kind: topk.Kind, Path: "user", K: 2},
+			{Name: "spread", Kind: quantile.Kind, Path: "user", Error: 0.01},
+			{Name: "total", Kind: sum.Sum, Path: "user", Scale: 2},
+			{Name: "mean", Kind: sum.Avg, Path: "user", Scale: 2},
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"weir/measures/face"
 	"weir/serve/live"
 )
 
@@ -34,7 +35,7 @@ var steps = []time.Duration{
 
 // askedSeries reads a question of the path series.
 func (s *Server) askedSeries(q question) (a asking, st Statement, err error) {
-	if a, err = s.asked(q, live.Events, live.People, live.Quantity); err != nil {
+	if a, err = s.asked(q, face.Events, face.People, face.Quantity); err != nil {
 		return a, st, err
 	}
 	if text := q.Get("step"); text != "" {
@@ -128,7 +129,7 @@ type recent struct {
 var lasts = [...]string{"60s", "5m", "30m", "today"}
 
 func (s *Server) people(ctx context.Context, q question) (any, error) {
-	a, err := s.asked(q, live.People)
+	a, err := s.asked(q, face.People)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +196,7 @@ type catalogRollup struct {
 type catalogMeasure struct {
 	Name      string     `json:"name"`
 	Kind      string     `json:"kind"`
-	Shows     live.Shows `json:"shows"`
+	Shows     face.Shows `json:"shows"`
 	Returning bool       `json:"returning"` // whether it can say who came back
 }
 

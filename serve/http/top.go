@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"weir/measures/face"
+	"weir/measures/topk"
 	"weir/serve/key"
 	"weir/serve/live"
 )
@@ -35,7 +37,7 @@ const topMost = 1000
 
 // askedTop reads a question of the path top: by what columns, and how many groups.
 func (s *Server) askedTop(q question) (a asking, columns []int, st Statement, err error) {
-	if a, err = s.asked(q, live.Events, live.People, live.Quantity); err != nil {
+	if a, err = s.asked(q, face.Events, face.People, face.Quantity); err != nil {
 		return a, nil, st, err
 	}
 	if st.Limit, err = whole(q, "n", 10, topMost); err != nil {
@@ -185,7 +187,7 @@ func groupID(group []string) string {
 // A listReply has the most frequent keys of a measure that keeps a list of them.
 type listReply struct {
 	about
-	Keys []live.TopKey `json:"keys"` // the most frequent first
+	Keys []topk.Counted `json:"keys"` // the most frequent first
 	made
 }
 
@@ -194,7 +196,7 @@ func (s *Server) askedList(q question) (asking, error) {
 	if err := s.private("keys of top lists"); err != nil {
 		return asking{}, err
 	}
-	return s.askedRows(q, live.List)
+	return s.askedRows(q, face.List)
 }
 
 func (s *Server) list(ctx context.Context, q question) (any, error) {
@@ -206,8 +208,8 @@ func (s *Server) list(ctx context.Context, q question) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply := listReply{about: a.of(), Keys: []live.TopKey{}}
-	if keys, ok := a.measure.Kind.Number(answer.Value).([]live.TopKey); ok {
+	reply := listReply{about: a.of(), Keys: []topk.Counted{}}
+	if keys, ok := a.measure.Kind.Number(answer.Value).([]topk.Counted); ok {
 		reply.Keys = append(reply.Keys, keys...)
 	}
 	reply.add(answer, len(reply.Keys) > 0)

@@ -18,7 +18,7 @@ import (
 
 var errAway = errors.New("connection refused")
 
-var measures = []string{Hits, "users", "active", "seen", "places"}
+var named = []string{Hits, "users", "active", "seen", "places"}
 
 // countedWorld returns a world in which each partition has counted n events, with the clock
 // at the last of them, and the window of that time.
@@ -80,7 +80,7 @@ func TestAlone(t *testing.T) {
 			{"everything", 0, end, false},
 			{"everything for ever", window.Oldest, window.Newest, false},
 		} {
-			for _, measure := range measures {
+			for _, measure := range named {
 				q := query{Job: w.spec.Job, Measure: measure, From: r.from, Until: r.until}
 				v, found, err := l.lookup(t.Context(), q)
 				if !r.ok {
@@ -182,7 +182,7 @@ func TestFrozen(t *testing.T) {
 			asked.Go(func() {
 				time.Sleep(time.Duration(i) * time.Millisecond)
 				began := time.Now()
-				if _, _, err := l.lookup(t.Context(), now(measures[i%4])); err != nil {
+				if _, _, err := l.lookup(t.Context(), now(named[i%4])); err != nil {
 					t.Error(err)
 				}
 				if took := time.Since(began); i > 0 && i%4 > 0 && took > 0 {

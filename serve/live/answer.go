@@ -3,8 +3,6 @@ package live
 import (
 	"strconv"
 	"time"
-
-	"weir/sketches/geo"
 )
 
 // An Answer is the answer to a question, for HTTP and Redis clients alike. Several
@@ -39,12 +37,6 @@ type Count uint64
 
 // AppendText appends the count in decimal digits.
 func (n Count) AppendText(b []byte) ([]byte, error) { return strconv.AppendUint(b, uint64(n), 10), nil }
-
-// A Number is the value of a measure of numbers.
-type Number float64
-
-// AppendText appends the number as Redis writes a double.
-func (n Number) AppendText(b []byte) ([]byte, error) { return geo.AppendScore(b, float64(n)), nil }
 
 // A Reason says why answers are partial.
 type Reason string

@@ -31,7 +31,7 @@ func (w *Windows) Jobs() []Description {
 			d.By = append(d.By, c.Name)
 		}
 		for i := range s.Measures {
-			d.Measures = append(d.Measures, Described{s.Measures[i].Name, *kinds[s.Measures[i].Kind], s.Measures[i].Error})
+			d.Measures = append(d.Measures, Described{s.Measures[i].Name, kindOf(&s.Measures[i]), s.Measures[i].Error})
 		}
 		all = append(all, d)
 	}

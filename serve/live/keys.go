@@ -58,7 +58,7 @@ func (s *source) list(ctx context.Context, took *work) (list []key.Key, err erro
 		}
 		list = append(list, key.Key{Job: s.spec.Job, Measure: Hits, From: at, To: at, Groups: groups})
 		for _, m := range s.spec.Measures {
-			if !m.Kind.ByMember() {
+			if !m.Kind.ByMember {
 				list = append(list, key.Key{Job: s.spec.Job, Measure: m.Name, From: at, To: at, Groups: groups})
 			}
 		}

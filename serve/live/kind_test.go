@@ -3,14 +3,16 @@ package live
 import (
 	"encoding/json"
 	"testing"
+
+	"weir/measures"
 )
 
 // TestNothing: what HTTP says where nothing was counted, as docs/http.md has it. A sum is 0 as in the views,
 // so that a series has a line at 0 and no gap, over rows as over rollups.
 func TestNothing(t *testing.T) {
-	all := []*Kind{&hitsKind, &partialKind}
-	for _, k := range kinds {
-		all = append(all, k)
+	all := []Kind{hitsKind, partialKind}
+	for _, k := range measures.All {
+		all = append(all, Kind{k.Name, k.Live})
 	}
 	special := map[string]string{
 		"min": "null", "max": "null", "first": "null", "last": "null", "avg": "null", "topk": "[]",

@@ -44,9 +44,8 @@
 //	catalog.go  what there is to ask, and questions of programs, which have no key
 //	series.go   a question step by step
 //	groups.go   a question for each group
-//	bitmap.go bloom.go extreme.go first.go geo.go hll.go last.go max.go min.go ordered.go quantile.go
-//	set.go sum.go topk.go
-//	            one kind of measure each, and what some share
+//	positions.go
+//	            maps and lists of the members of an answer of positions
 //	kind.go     what live knows of the kinds of measures
 package live
 

@@ -120,11 +120,11 @@ func TestLookup(t *testing.T) {
 				t.Errorf("seed %d: %+v: %d hits, want %d", seed, q, hits(get(Hits)), want)
 			}
 			for m, measure := range spec.Measures {
-				if measure.Kind.ByMember() {
+				if measure.Kind.ByMember {
 					continue
 				}
 				ref := window.NewValue(spec, m)
-				if measure.Kind.Additive() {
+				if measure.Kind.Additive {
 					rows := window.NewTable(spec)
 					if err := reference.Rows(t.Context(), r, m, rows); err != nil {
 						t.Fatal(err)

@@ -61,7 +61,7 @@ func (s *source) plan(measure string, from, until event.Time, group [][]byte) (*
 }
 
 // byMember reports whether measure m is of members, not of groups.
-func (s *source) byMember(m int) bool { return m >= 0 && s.spec.Measures[m].Kind.ByMember() }
+func (s *source) byMember(m int) bool { return m >= 0 && s.spec.Measures[m].Kind.ByMember }
 
 // source returns the job of a name.
 func (w *Windows) source(job string) (*source, error) {
@@ -107,7 +107,7 @@ func (w *Windows) Kind(job, measure string) (Kind, error) {
 	case partial:
 		return partialKind, nil
 	}
-	return *kinds[s.spec.Measures[m].Kind], nil
+	return kindOf(&s.spec.Measures[m]), nil
 }
 
 // tooManyGroups returns the error about a key with n groups.

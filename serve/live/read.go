@@ -5,7 +5,8 @@ import (
 	"fmt"
 
 	"weir/event"
-	"weir/sketches/geo"
+	"weir/measures/geo"
+	geosketch "weir/sketches/geo"
 	"weir/window"
 )
 
@@ -22,11 +23,11 @@ type values struct {
 	whole      *window.Value
 	from, step event.Time // of steps; step 0: there are none
 	steps      []*window.Value
-	places     *geo.Last // of a measure by member, in place of the values
+	places     *geosketch.Last // of a measure by member, in place of the values
 }
 
 func newValues(spec *window.Spec, r *window.Range, m int, step event.Time) *values {
-	v := &values{m: m, whole: window.NewValue(spec, m), from: r.From, step: step, places: new(geo.Last)}
+	v := &values{m: m, whole: window.NewValue(spec, m), from: r.From, step: step, places: new(geosketch.Last)}
 	if step > 0 {
 		for range (r.Until - r.From + step - 1) / step {
 			v.steps = append(v.steps, window.NewValue(spec, m))
@@ -73,7 +74,7 @@ func measured(v *window.Value) any {
 	case m == window.Counts:
 		return Count(v.Events())
 	default:
-		return kinds[v.Row().Spec().Measures[m].Kind].value(v.Row(), m)
+		return kindOf(&v.Row().Spec().Measures[m]).Value(v.Row(), m)
 	}
 }
 
@@ -119,10 +120,10 @@ func (s *source) merge(ctx context.Context, sink Sink, r *window.Range, v *value
 		return rows(ctx, sink, &recent, v, mem.copy(s.spec, &recent, v.m))
 	case s.byMember(v.m):
 		for _, t := range mem { // the last position of each member, under window 0
-			v.places.Gather(0, t.Places(v.m), func(start int64) bool { return event.Time(start) >= r.From && event.Time(start) < r.Until })
+			v.places.Gather(0, geo.Of(t, v.m), func(start int64) bool { return event.Time(start) >= r.From && event.Time(start) < r.Until })
 		}
 		return sink.Places(ctx, r, v.m, v.places)
-	case s.spec.Measures[v.m].Kind.Additive():
+	case s.spec.Measures[v.m].Kind.Additive:
 		return rows(ctx, sink, r, v, mem.copy(s.spec, r, v.m))
 	}
 	for _, t := range mem {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/measures/face"
 	"weir/serve/key"
 	"weir/sinks/sinktest"
 	"weir/window"
@@ -59,7 +60,7 @@ func TestSeriesAndGroups(t *testing.T) {
 	}
 	tested := 0
 	for _, m := range jobs[0].Measures {
-		if q.Measure = m.Name; m.Kind.Shows == Positions {
+		if q.Measure = m.Name; m.Kind.Shows == face.Positions {
 			if _, _, err := w.Series(t.Context(), q, time.Minute); err == nil {
 				t.Error("a series of positions")
 			}

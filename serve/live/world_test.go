@@ -13,6 +13,10 @@ import (
 
 	"weir/event"
 	"weir/jobs"
+	"weir/measures"
+	"weir/measures/quantile"
+	"weir/measures/set"
+	"weir/measures/topk"
 	"weir/sinks/memory"
 	"weir/sinks/sinktest"
 	"weir/sketches/bitmap"
@@ -275,11 +279,11 @@ func same(a, b Answer) bool {
 		ok = bytes.Equal(a.Value.(*hll.Sketch).AppendClickHouse(nil), want.AppendClickHouse(nil))
 	case *bitmap.Activity:
 		ok = bytes.Equal(a.Value.(*bitmap.Activity).AppendClickHouse(nil), want.AppendClickHouse(nil))
-	case *Top, *Quantiles:
+	case *topk.Answer, *quantile.Answer:
 		ok = reflect.DeepEqual(a.Value, want)
-	case *Set:
-		got := a.Value.(*Set)
-		ok = bytes.Equal(got.hashes.AppendState(nil, 0), want.hashes.AppendState(nil, 0)) && got.Count() == want.Count()
+	case *set.Answer:
+		got := a.Value.(*set.Answer)
+		ok = got.Count() == want.Count() && got.Common(want) == want.Count()
 	case *bloom.Filter:
 		for p := range 3 {
 			for id := range 1000 {
@@ -305,8 +309,8 @@ func shown(v Answer) string {
 	if n, ok := v.Value.(Count); ok || v.Value == nil {
 		return fmt.Sprint(uint64(n), " hits")
 	}
-	for _, k := range kinds {
-		if n := k.Number(v.Value); n != nil && n != any(0) {
+	for _, k := range measures.All {
+		if n := k.Live.Number(v.Value); n != nil && n != any(0) {
 			return fmt.Sprintf("%v of %T", n, v.Value)
 		}
 	}

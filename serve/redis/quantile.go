@@ -1,6 +1,8 @@
 package redis
 
-import "weir/serve/live"
+import (
+	"weir/measures/quantile"
+)
 
 // Quantiles are only in window keys.
 var tdigestCommands = []command{
@@ -9,14 +11,14 @@ var tdigestCommands = []command{
 	{name: "tdigest.cdf", arity: -3, keys: firstKey, since: "tdigest 2.4.0", family: "tdigest", about: "the share of the numbers below each value, with half of those that equal it",
 		differ: "Only of window keys. Numbers in the bucket of a value count as equal.", run: tdigestCDF},
 	{name: "tdigest.min", arity: 2, keys: firstKey, since: "tdigest 2.4.0", family: "tdigest", about: "the least number",
-		differ: "Only of window keys. Within the error of the measure.", run: func(c call, k *keyspace) { tdigestEnd(c, k, (*live.Quantiles).Min) }},
+		differ: "Only of window keys. Within the error of the measure.", run: func(c call, k *keyspace) { tdigestEnd(c, k, (*quantile.Answer).Min) }},
 	{name: "tdigest.max", arity: 2, keys: firstKey, since: "tdigest 2.4.0", family: "tdigest", about: "the greatest number",
-		differ: "Only of window keys. Within the error of the measure.", run: func(c call, k *keyspace) { tdigestEnd(c, k, (*live.Quantiles).Max) }},
+		differ: "Only of window keys. Within the error of the measure.", run: func(c call, k *keyspace) { tdigestEnd(c, k, (*quantile.Answer).Max) }},
 }
 
-// digestForm lets the TDIGEST commands read a (*live.Quantiles).
+// digestForm lets the TDIGEST commands read a (*quantile.Answer).
 func digestForm(it *item, value any) bool {
-	_, ok := value.(*live.Quantiles)
+	_, ok := value.(*quantile.Answer)
 	if ok {
 		it.kind = kindDigest
 	}
@@ -25,7 +27,7 @@ func digestForm(it *item, value any) bool {
 
 // quantiles returns the histogram of a window key; if there is none, it sends the
 // error.
-func (c call) quantiles(k *keyspace) (q *live.Quantiles, ok bool) {
+func (c call) quantiles(k *keyspace) (q *quantile.Answer, ok bool) {
 	it, ok := k.typed(c, c.args[1], kindDigest)
 	if !ok {
 		return q, false
@@ -34,19 +36,19 @@ func (c call) quantiles(k *keyspace) (q *live.Quantiles, ok bool) {
 		c.w.Error("ERR T-Digest: key does not exist")
 		return q, false
 	}
-	return answerOf[*live.Quantiles](it), true
+	return answerOf[*quantile.Answer](it), true
 }
 
 func tdigestQuantile(c call, k *keyspace) {
-	tdigestEach(c, k, (*live.Quantiles).At, "ERR T-Digest: error parsing quantile", func(v float64) bool { return v >= 0 && v <= 1 })
+	tdigestEach(c, k, (*quantile.Answer).At, "ERR T-Digest: error parsing quantile", func(v float64) bool { return v >= 0 && v <= 1 })
 }
 
 func tdigestCDF(c call, k *keyspace) {
-	tdigestEach(c, k, (*live.Quantiles).Below, "ERR T-Digest: error parsing cdf", func(float64) bool { return true })
+	tdigestEach(c, k, (*quantile.Answer).Below, "ERR T-Digest: error parsing cdf", func(float64) bool { return true })
 }
 
 // tdigestEach answers with a number for each argument.
-func tdigestEach(c call, k *keyspace, answer func(*live.Quantiles, float64) float64, unread string, within func(float64) bool) {
+func tdigestEach(c call, k *keyspace, answer func(*quantile.Answer, float64) float64, unread string, within func(float64) bool) {
 	q, ok := c.quantiles(k)
 	if !ok {
 		return
@@ -69,7 +71,7 @@ func tdigestEach(c call, k *keyspace, answer func(*live.Quantiles, float64) floa
 	}
 }
 
-func tdigestEnd(c call, k *keyspace, end func(*live.Quantiles) float64) {
+func tdigestEnd(c call, k *keyspace, end func(*quantile.Answer) float64) {
 	if q, ok := c.quantiles(k); ok {
 		c.w.Double(end(q))
 	}

@@ -16,8 +16,7 @@ import (
 
 	"weir/internal/await"
 	"weir/internal/redistest"
-	"weir/serve/live"
-	"weir/window"
+	"weir/measures/topk"
 )
 
 // cutOff reads until the server hangs up and returns what came before.
@@ -303,7 +302,7 @@ func TestMatch(t *testing.T) {
 // TestRESP3 checks replies for which RESP3 has types of its own.
 func TestRESP3(t *testing.T) {
 	windows := newFakeWindows()
-	windows.values["w:clicks:often:now"] = live.NewTop([]window.TopKey{{Key: "a", Count: 2}}, 1)
+	windows.values["w:clicks:often:now"] = topk.NewAnswer([]topk.Key{{Key: "a", Count: 2}}, 1)
 	_, addr := start(t, Config{Windows: windows})
 	conn := raw(t, addr)
 	r := bufio.NewReader(conn)

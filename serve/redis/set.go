@@ -1,10 +1,12 @@
 package redis
 
-import "weir/serve/live"
+import (
+	"weir/measures/set"
+)
 
-// setForm lets SCARD, SISMEMBER, SMISMEMBER and SINTERCARD read a *live.Set.
+// setForm lets SCARD, SISMEMBER, SMISMEMBER and SINTERCARD read a *set.Answer.
 func setForm(it *item, value any) bool {
-	_, ok := value.(*live.Set)
+	_, ok := value.(*set.Answer)
 	if ok {
 		it.kind = kindSet
 	}
@@ -18,7 +20,7 @@ const (
 
 // sharedIDs answers SINTERCARD for window keys, alone or with one other set. A limit of 0
 // is none.
-func (c call) sharedIDs(sets []*hashset, windows []*live.Set, limit uint64) {
+func (c call) sharedIDs(sets []*hashset, windows []*set.Answer, limit uint64) {
 	n := uint64(0)
 	switch {
 	case len(sets) == 1 && sets[0] == nil: // nothing is in a key that does not exist

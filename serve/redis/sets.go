@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"weir/serve/live"
+	"weir/measures/set"
 )
 
 // Sets are exact: what a HyperLogLog is compared with.
@@ -41,10 +41,10 @@ func (c call) set(k *keyspace, key []byte) (s *hashset, ok bool) {
 
 // setOrIDs returns the set of a key, or the ids of a window key; both are nil if there is
 // no key.
-func (c call) setOrIDs(k *keyspace, key []byte) (s *hashset, ids *live.Set, ok bool) {
+func (c call) setOrIDs(k *keyspace, key []byte) (s *hashset, ids *set.Answer, ok bool) {
 	it, ok := k.typed(c, key, kindSet)
 	if it != nil {
-		s, ids = it.set(), answerOf[*live.Set](it)
+		s, ids = it.set(), answerOf[*set.Answer](it)
 	}
 	return s, ids, ok
 }
@@ -126,7 +126,7 @@ func smismember(c call, k *keyspace) {
 }
 
 // isMember reports whether a member is in what setOrIDs has returned.
-func isMember(s *hashset, ids *live.Set, member []byte) bool {
+func isMember(s *hashset, ids *set.Answer, member []byte) bool {
 	return s != nil && s.has(member) || ids != nil && ids.Has(member)
 }
 
@@ -354,7 +354,7 @@ func sintercard(c call, k *keyspace) {
 			return
 		}
 	}
-	sets, windows := make([]*hashset, 0, count), []*live.Set(nil)
+	sets, windows := make([]*hashset, 0, count), []*set.Answer(nil)
 	for _, key := range c.args[2 : 2+count] {
 		s, ids, ok := c.setOrIDs(k, key)
 		if !ok {

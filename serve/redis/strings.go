@@ -8,7 +8,7 @@ import (
 
 var stringCommands = []command{
 	{name: "get", arity: 2, keys: firstKey, since: "1.0.0", family: "strings", about: "the value of a key; of a window key: the count of its events, its number, or the sketch as the string Redis would hold", run: get},
-	{name: "set", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key; NX XX GET EX PX EXAT PXAT KEEPTTL", run: set},
+	{name: "set", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key; NX XX GET EX PX EXAT PXAT KEEPTTL", run: setString},
 	{name: "setnx", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key if it does not exist", run: setnx},
 	{name: "setex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.0.0", family: "strings", about: "sets a key for so many seconds", run: func(c call, k *keyspace) { setex(c, k, 1000) }},
 	{name: "psetex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.6.0", family: "strings", about: "sets a key for so many milliseconds", run: func(c call, k *keyspace) { setex(c, k, 1) }},
@@ -79,8 +79,8 @@ func strlen(c call, k *keyspace) {
 	}
 }
 
-// set reads its options as parseExtendedStringArgumentsOrReply of t_string.c does.
-func set(c call, k *keyspace) {
+// setString reads its options as parseExtendedStringArgumentsOrReply of t_string.c does.
+func setString(c call, k *keyspace) {
 	var nx, xx, wantOld, keep bool
 	var unit, expiry string
 	var amount []byte

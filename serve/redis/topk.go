@@ -1,6 +1,8 @@
 package redis
 
-import "weir/serve/live"
+import (
+	"weir/measures/topk"
+)
 
 // Top lists are only in window keys.
 var topkCommands = []command{
@@ -12,9 +14,9 @@ var topkCommands = []command{
 		differ: "Only of window keys.", run: topkQuery},
 }
 
-// topForm lets the TOPK commands read a *live.Top.
+// topForm lets the TOPK commands read a *topk.Answer.
 func topForm(it *item, value any) bool {
-	_, ok := value.(*live.Top)
+	_, ok := value.(*topk.Answer)
 	if ok {
 		it.kind = kindTopK
 	}
@@ -22,7 +24,7 @@ func topForm(it *item, value any) bool {
 }
 
 // top returns the top list of a window key; if there is none, it sends the error.
-func (c call) top(k *keyspace) (*live.Top, bool) {
+func (c call) top(k *keyspace) (*topk.Answer, bool) {
 	it, ok := k.typed(c, c.args[1], kindTopK)
 	if !ok {
 		return nil, false
@@ -31,7 +33,7 @@ func (c call) top(k *keyspace) (*live.Top, bool) {
 		c.w.Error("TopK: key does not exist")
 		return nil, false
 	}
-	return answerOf[*live.Top](it), true
+	return answerOf[*topk.Answer](it), true
 }
 
 func topkList(c call, k *keyspace) {
@@ -58,15 +60,15 @@ func topkList(c call, k *keyspace) {
 }
 
 func topkCount(c call, k *keyspace) {
-	c.eachItem(k, func(top *live.Top, item []byte) { c.w.Int(int64(top.Count(item))) })
+	c.eachItem(k, func(top *topk.Answer, item []byte) { c.w.Int(int64(top.Count(item))) })
 }
 
 func topkQuery(c call, k *keyspace) {
-	c.eachItem(k, func(top *live.Top, item []byte) { c.w.Bool(top.Has(item)) })
+	c.eachItem(k, func(top *topk.Answer, item []byte) { c.w.Bool(top.Has(item)) })
 }
 
 // eachItem replies with an array of what answer sends for each item that a command names.
-func (c call) eachItem(k *keyspace, answer func(*live.Top, []byte)) {
+func (c call) eachItem(k *keyspace, answer func(*topk.Answer, []byte)) {
 	top, ok := c.top(k)
 	if !ok {
 		return

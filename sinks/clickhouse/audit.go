@@ -391,18 +391,18 @@ func (k comparison) Number(m *measure) string {
 	if m.Additive() {
 		number = ofRollup(m)
 	}
-	if m.raw {
+	if m.sql.Raw {
 		return k.unless(m, true, true, number, "0")
 	}
 	return number
 }
 
 func (k comparison) StateNumber(m *measure) string {
-	return k.unless(m, true, m.raw, ofRollup(m), k.expired(m))
+	return k.unless(m, true, m.sql.Raw, ofRollup(m), k.expired(m))
 }
 
 func (k comparison) HeldNumber(m *measure) string {
-	return k.unless(m, m.raw, true, "maxIf(_n."+m.Rolled()+", NOT _n._finished)", k.expired(m))
+	return k.unless(m, m.sql.Raw, true, "maxIf(_n."+m.Rolled()+", NOT _n._finished)", k.expired(m))
 }
 
 // ofRollup is the number of the rollup's state.
@@ -410,7 +410,7 @@ func ofRollup(m *measure) string { return "maxIf(_n." + m.Rolled() + ", _n._fini
 
 // expired is what is compared in place of a number whose states may have expired.
 func (k comparison) expired(m *measure) string {
-	if m.raw {
+	if m.sql.Raw {
 		return "0"
 	}
 	return k.Number(m)

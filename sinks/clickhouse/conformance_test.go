@@ -227,7 +227,7 @@ func (b *backend) view(t *testing.T, l *layout, length event.Time) map[memory.Ke
 	}
 	i := slices.IndexFunc(l.levels, func(v level) bool { return v.seconds*1000 == int64(length) })
 	from := b.c.name(l.levels[i].view)
-	if slices.ContainsFunc(l.measures, func(m measure) bool { return m.kind != nil && m.shownType != "" }) {
+	if slices.ContainsFunc(l.measures, func(m measure) bool { return m.sql != nil && m.sql.ShownType != "" }) {
 		from = "(" + numbersOf(b.c, l, i) + ")"
 	}
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, [" + strings.Join(l.keys(), ", ") + "], hits"
@@ -266,10 +266,10 @@ func numbersOf(c *Client, l *layout, i int) string {
 	plain := *l
 	plain.measures = slices.Clone(l.measures)
 	for n := range plain.measures {
-		if m := &plain.measures[n]; m.kind != nil && m.shownType != "" {
-			k := *m.kind
-			k.shown, k.shownType, k.parts = "%s", "", nil
-			m.kind = &k
+		if m := &plain.measures[n]; m.sql != nil && m.sql.ShownType != "" {
+			k := *m.sql
+			k.Shown, k.ShownType, k.Parts = "%s", "", nil
+			m.sql = &k
 		}
 	}
 	_, sql, _ := strings.Cut(render("view", plain.level(c, i)), "\nAS ")

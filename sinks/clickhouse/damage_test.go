@@ -8,6 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"weir/measures/extreme"
+	"weir/measures/ordered"
+	"weir/measures/quantile"
+	"weir/measures/set"
+	"weir/measures/slots"
+	"weir/measures/sum"
+	"weir/measures/topk"
 	"weir/window"
 )
 
@@ -19,12 +26,12 @@ func TestChangedByHand(t *testing.T) {
 	j.Rollups, j.Spec.By = j.Rollups[:2], j.Spec.By[:1]
 	const rough = 0.1
 	j.Spec.Measures = []window.Measure{
-		{Name: "people", Kind: window.Set, Path: "user"},
-		{Name: "least", Kind: window.Min, Path: "price"}, {Name: "most", Kind: window.Max, Path: "price"},
-		{Name: "revenue", Kind: window.Sum, Path: "price", Scale: 2}, {Name: "usual", Kind: window.Avg, Path: "price", Scale: 2},
-		{Name: "opening", Kind: window.First, Path: "sku"}, {Name: "latest", Kind: window.Last, Path: "sku"},
-		{Name: "top", Kind: window.TopK, Path: "sku", K: 5},
-		{Name: "spread", Kind: window.Quantile, Path: "price", Error: 0.01}, {Name: "rough", Kind: window.Quantile, Path: "price", Error: rough},
+		{Name: "people", Kind: set.Kind, Path: "user"},
+		{Name: "least", Kind: extreme.Min, Path: "price"}, {Name: "most", Kind: extreme.Max, Path: "price"},
+		{Name: "revenue", Kind: sum.Sum, Path: "price", Scale: 2}, {Name: "usual", Kind: sum.Avg, Path: "price", Scale: 2},
+		{Name: "opening", Kind: ordered.First, Path: "sku"}, {Name: "latest", Kind: ordered.Last, Path: "sku"},
+		{Name: "top", Kind: topk.Kind, Path: "sku", K: 5},
+		{Name: "spread", Kind: quantile.Kind, Path: "price", Error: 0.01}, {Name: "rough", Kind: quantile.Kind, Path: "price", Error: rough},
 	}
 	s := install(t, c, j)
 	s.quiet = -time.Hour
@@ -59,9 +66,9 @@ func TestChangedByHand(t *testing.T) {
 	b := &backend{c: c}
 	for column, to := range map[string]string{
 		"people": "99999", "least": "-99", "most": "999",
-		"revenue_state": "map(" + whole + ", (999, 99))", "usual_state": "map(" + whole + ", (999, 99))",
+		"revenue_state": "map(" + slots.WholeSQL + ", (999, 99))", "usual_state": "map(" + slots.WholeSQL + ", (999, 99))",
 		"opening": "(opening.time + 1000, opening.slot, opening.offset, 'other')", "latest": "(latest.time, latest.slot, latest.offset, 'zero')",
-		"top_state":    "map(" + whole + ", (9999, 0, [('x', 9999, 0)]))",
+		"top_state":    "map(" + slots.WholeSQL + ", (9999, 0, [('x', 9999, 0)]))",
 		"spread_state": "map(mapKeys(spread_state)[1], (toUInt64(1000000), mapValues(spread_state)[1].2))",
 	} {
 		b.exec(t, "INSERT INTO "+c.name("clicks_1h_rollup")+" (page, window_start, "+column+") SELECT '/', window_start, "+to+" FROM "+c.name("clicks_1h_rollup")+" FINAL WHERE hits > 0 LIMIT 1")

@@ -58,8 +58,6 @@
 //	audit.go     the numbers that audit compares
 //	repair.go    makes windows of a rollup anew
 //	errors.go    errors, and which of them are permanent
-//	bitmap.go bloom.go extreme.go first.go geo.go hll.go last.go max.go min.go ordered.go quantile.go
-//	set.go sum.go topk.go
-//	             one kind of measure each, and what some share
-//	kind.go      what is stored of a kind of measure
+//	geo.go       the tables of measures that have rows of their own
+//	kind.go      the columns of a measure
 package clickhouse

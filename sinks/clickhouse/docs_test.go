@@ -14,7 +14,13 @@ import (
 
 	"weir/event"
 	"weir/internal/local/localtest"
-	"weir/sketches/geo"
+	"weir/measures/bitmap"
+	"weir/measures/bloom"
+	"weir/measures/geo"
+	"weir/measures/hll"
+	"weir/measures/quantile"
+	"weir/measures/set"
+	geosketch "weir/sketches/geo"
 	"weir/window"
 )
 
@@ -197,7 +203,7 @@ func TestDocsAnswers(t *testing.T) {
 	order := []int{0, 1, 2}
 	slices.SortFunc(order, func(a, b int) int { return reports[b] - reports[a] })
 	for _, cell := range order {
-		wants["AS people"] += fmt.Sprintf("%s\t%d\t%d\n", geo.AppendHash(nil, float64(13+cell), 38.1, 5), reports[cell], len(cells[cell]))
+		wants["AS people"] += fmt.Sprintf("%s\t%d\t%d\n", geosketch.AppendHash(nil, float64(13+cell), 38.1, 5), reports[cell], len(cells[cell]))
 	}
 	at, compared := fmt.Sprintf("toDateTime(%d)", now), 0
 	// A job in two versions, whose topic was made anew.
@@ -248,22 +254,22 @@ func answerTo(t *testing.T, engine, database, sql string) string {
 // migratePresets makes the tables of both presets and returns the jobs.
 func migratePresets(t *testing.T, c *Client) []Job {
 	t.Helper()
-	job := func(name string, by []window.Column, measures ...window.Measure) Job {
+	job := func(name string, by []window.Dimension, measures ...window.Measure) Job {
 		return Job{Topic: name, Keep: 7 * 24 * time.Hour, Rollups: []Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}}, Spec: &window.Spec{
 			Job: name, Version: 1, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 1 << 18, MaxGroups: 10_000,
 			By: by, Measures: measures,
 		}}
 	}
 	jobs := []Job{
-		job("clicks", []window.Column{{Name: "page", Path: "page"}},
-			window.Measure{Name: "users", Kind: window.HLL, Path: "user"},
-			window.Measure{Name: "active", Kind: window.Bitmap, Path: "user"},
-			window.Measure{Name: "people", Kind: window.Set, Path: "user"},
-			window.Measure{Name: "latency", Kind: window.Quantile, Path: "ms", Optional: true, Error: 0.01},
-			window.Measure{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 1000, Error: 0.01}),
-		job("locations", []window.Column{{Name: "cell", Lon: "lon", Lat: "lat", Precision: 5}},
-			window.Measure{Name: "users", Kind: window.HLL, Path: "user"},
-			window.Measure{Name: "places", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat"}),
+		job("clicks", []window.Dimension{{Name: "page", Path: "page"}},
+			window.Measure{Name: "users", Kind: hll.Kind, Path: "user"},
+			window.Measure{Name: "active", Kind: bitmap.Kind, Path: "user"},
+			window.Measure{Name: "people", Kind: set.Kind, Path: "user"},
+			window.Measure{Name: "latency", Kind: quantile.Kind, Path: "ms", Optional: true, Error: 0.01},
+			window.Measure{Name: "seen", Kind: bloom.Kind, Path: "id", Capacity: 1000, Error: 0.01}),
+		job("locations", []window.Dimension{{Name: "cell", Lon: "lon", Lat: "lat", Precision: 5}},
+			window.Measure{Name: "users", Kind: hll.Kind, Path: "user"},
+			window.Measure{Name: "places", Kind: geo.Kind, Path: "user", Lon: "lon", Lat: "lat"}),
 	}
 	if _, err := c.Migrate(t.Context(), jobs, Migration{}); err != nil {
 		t.Fatal(err)

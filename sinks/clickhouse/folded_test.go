@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"weir/event"
+	"weir/measures"
+	"weir/measures/set"
 	"weir/window"
 )
 
@@ -25,9 +27,9 @@ func TestFolded(t *testing.T) {
 	c := open(t)
 	j := clicks()
 	j.Spec.Measures, j.Spec.Chunk = nil, 1<<12
-	for _, k := range window.Kinds() {
-		if k.Additive() || k == window.Set {
-			j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: k.String(), Kind: k, Path: "n", Optional: true, Error: 0.01, K: 3})
+	for _, k := range measures.All {
+		if k.Additive || k.Kind == set.Kind {
+			j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: k.Name, Kind: k.Kind, Path: "n", Optional: true, Error: 0.01, K: 3})
 		}
 	}
 	s := install(t, c, j)

@@ -9,6 +9,9 @@ import (
 
 	"weir/event"
 	"weir/internal/await"
+	"weir/measures/ordered"
+	"weir/measures/set"
+	"weir/measures/topk"
 	"weir/window"
 )
 
@@ -85,10 +88,10 @@ func TestForgetsOldRows(t *testing.T) {
 func named() Job {
 	j := week()
 	j.Spec.Measures = []window.Measure{
-		{Name: "people", Kind: window.Set, Path: "user"},
-		{Name: "entry", Kind: window.First, Path: "id"},
-		{Name: "exit", Kind: window.Last, Path: "id"},
-		{Name: "top", Kind: window.TopK, Path: "id", K: 3},
+		{Name: "people", Kind: set.Kind, Path: "user"},
+		{Name: "entry", Kind: ordered.First, Path: "id"},
+		{Name: "exit", Kind: ordered.Last, Path: "id"},
+		{Name: "top", Kind: topk.Kind, Path: "id", K: 3},
 	}
 	return j
 }
@@ -175,8 +178,8 @@ func TestForgetsValues(t *testing.T) {
 func TestErase(t *testing.T) {
 	c := open(t)
 	j := clicks()
-	j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "people", Kind: window.Set, Path: "user"}, window.Measure{Name: "products", Kind: window.TopK, Path: "user", K: 3},
-		window.Measure{Name: "entry", Kind: window.First, Path: "user"}, window.Measure{Name: "exit", Kind: window.Last, Path: "user"})
+	j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "people", Kind: set.Kind, Path: "user"}, window.Measure{Name: "products", Kind: topk.Kind, Path: "user", K: 3},
+		window.Measure{Name: "entry", Kind: ordered.First, Path: "user"}, window.Measure{Name: "exit", Kind: ordered.Last, Path: "user"})
 	s := full(t, c, j)
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 41, "a"), click(noon, "/", 42, "b"), click(noon, "/b", 42, "c"),

@@ -3,6 +3,10 @@ package clickhouse
 import (
 	"fmt"
 	"strings"
+
+	"weir/measures/quantile"
+	"weir/measures/set"
+	"weir/measures/topk"
 )
 
 // A function is one SQL function: CREATE FUNCTION name AS arrow.
@@ -18,8 +22,8 @@ func functions() []function {
 		{"weirBloomHas", bloomHas},
 		{"weirSetCount", setCount},
 		{"weirSetHas", setHas},
-		{"weirTopK", topK},
-		{"weirQuantile", quantile},
+		{"weirTopK", topk.Function},
+		{"weirQuantile", quantile.Function},
 		{"weirLon", "score -> " + centre("tupleElement(mortonDecode(2, score), 2)", "180", "360")},
 		{"weirLat", "score -> " + centre("tupleElement(mortonDecode(2, score), 1)", "85.05112878", "170.10225756")},
 		// Ten characters have 50 of the 52 bits; Redis' GEOHASH prints a 0
@@ -115,10 +119,10 @@ const bloomHas = `(state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayM
 	`[1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))`
 
 // setCount is idset.Count of a bitmap of hashes.
-var setCount = "state -> " + fmt.Sprintf(setDistinct, "bitmapCardinality(state)")
+var setCount = "state -> " + fmt.Sprintf(set.Distinct, "bitmapCardinality(state)")
 
-// setHas tells whether an id is in a set whose hashes have no key (package window,
-// SetHash). The id is taken as text, as in an event.
+// setHas tells whether an id is in a set whose hashes have no key (package
+// measures/set, Hash). The id is taken as text, as in an event.
 const setHas = `(state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)))`
 
 // centre returns the middle of the i-th of 2^26 cells between -low and low, rounded as

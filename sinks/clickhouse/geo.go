@@ -5,7 +5,8 @@ import (
 	"fmt"
 
 	"weir/event"
-	"weir/sketches/geo"
+	"weir/measures/geo"
+	geosketch "weir/sketches/geo"
 	"weir/window"
 )
 
@@ -60,7 +61,7 @@ func (b *block) addPlace(start event.Time, member []byte, at event.Time, slot ui
 func (s *Sink) writePlaces(ctx context.Context, shard int, b *block, t *window.Table, m *measure) (err error) {
 	b.reset()
 	all := s.client.shards
-	t.Places(m.index).Each(func(start int64, member []byte, at geo.Stamp, score uint64) bool {
+	geo.Of(t, m.index).Each(func(start int64, member []byte, at geosketch.Stamp, score uint64) bool {
 		if all.of(s.layout.Spec.Job, member) != shard {
 			return true
 		}
@@ -78,10 +79,10 @@ func (s *Sink) writePlaces(ctx context.Context, shard int, b *block, t *window.T
 
 // Places merges the positions of geo measure m into last: for each member, the last one
 // in all windows of the range, under window 0.
-func (s *Sink) Places(ctx context.Context, r *window.Range, m int, last *geo.Last) error {
+func (s *Sink) Places(ctx context.Context, r *window.Range, m int, last *geosketch.Last) error {
 	for i := range s.layout.measures {
 		ms := &s.layout.measures[i]
-		if ms.index != m || !ms.Kind.ByMember() {
+		if ms.index != m || !ms.Kind.ByMember {
 			continue
 		}
 		sql := fmt.Sprintf("SELECT member, toUnixTimestamp64Milli(l.ts), l.slot, l.off, l.score FROM (SELECT member, max(last) AS l FROM %s"+
@@ -95,7 +96,7 @@ func (s *Sink) Places(ctx context.Context, r *window.Range, m int, last *geo.Las
 			if err := scan(to...); err != nil {
 				return err
 			}
-			last.Put(0, []byte(member), geo.Stamp{Time: ts, Slot: slot, Offset: int64(off)}, score)
+			last.Put(0, []byte(member), geosketch.Stamp{Time: ts, Slot: slot, Offset: int64(off)}, score)
 			return nil
 		})
 	}

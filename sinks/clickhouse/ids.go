@@ -47,7 +47,7 @@ type idsData struct {
 // identified returns the measures that hold ids.
 func (l *layout) identified() (all []*measure) {
 	for m := range l.counted {
-		if m.distinct != "" {
+		if m.sql.Distinct != "" {
 			all = append(all, m)
 		}
 	}
@@ -171,11 +171,11 @@ func (d idsData) measured(of func(m *measure) string) string {
 // Distinct returns an expression for how many ids have so many different values, and Margin
 // one for kind.margin.
 func (d idsData) Distinct(values string) string {
-	return d.measured(func(m *measure) string { return fmt.Sprintf(m.distinct, values) })
+	return d.measured(func(m *measure) string { return fmt.Sprintf(m.sql.Distinct, values) })
 }
 
 func (d idsData) Margin(change, squares, most string) string {
-	return d.measured(func(m *measure) string { return fmt.Sprintf(m.margin, change, squares, most) })
+	return d.measured(func(m *measure) string { return fmt.Sprintf(m.sql.Margin, change, squares, most) })
 }
 
 // A source is ids: expressions for arrays of them in rows of the state table and of rollups.
@@ -191,12 +191,12 @@ type source struct {
 // step names its own, of every measure.
 func (d idsData) Sources() (all []source) {
 	if !d.steps {
-		stored := d.measured(func(m *measure) string { return fmt.Sprintf(m.ids, m.Stored()) })
-		rolled := d.measured(func(m *measure) string { return fmt.Sprintf(m.ids, m.State()) })
+		stored := d.measured(func(m *measure) string { return fmt.Sprintf(m.sql.IDs, m.Stored()) })
+		rolled := d.measured(func(m *measure) string { return fmt.Sprintf(m.sql.IDs, m.State()) })
 		return []source{{d, stored, rolled, "", d.place, d.measured(d.v.lost)}}
 	}
 	for _, m := range d.l.identified() {
-		all = append(all, source{d, fmt.Sprintf(m.ids, m.Stored()), fmt.Sprintf(m.ids, m.State()), d.takes(m), func(moment string) string { return d.placed(m, moment) }, d.v.lost(m)})
+		all = append(all, source{d, fmt.Sprintf(m.sql.IDs, m.Stored()), fmt.Sprintf(m.sql.IDs, m.State()), d.takes(m), func(moment string) string { return d.placed(m, moment) }, d.v.lost(m)})
 	}
 	return all
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/window"
+	"weir/measures/set"
 )
 
 // A bound is what an answer may be at least and at most.
@@ -130,7 +130,7 @@ func TestSessionsOfPair(t *testing.T) {
 	seen := map[uint32]int{}
 	var ids []int
 	for i := 0; len(ids) == 0; i++ {
-		hash := window.SetHash(nil, fmt.Append(nil, i))
+		hash := set.Hash(nil, fmt.Append(nil, i))
 		if other, ok := seen[hash]; ok {
 			ids = append(ids, other, i)
 		}
@@ -371,7 +371,7 @@ func TestSetMargin(t *testing.T) {
 	for _, mean := range []float64{0.0001, 0.00011, 0.01, 0.1, 1, 3, 10, 116, 5000} {
 		for _, n := range []uint64{1, 2, 48} {
 			most = append(most, n)
-			sql = append(sql, fmt.Sprintf("(%g, toUInt64(%s))", mean, fmt.Sprintf(setKind.margin, fmt.Sprint(mean*float64(n)), fmt.Sprint(mean*float64(n*n)), fmt.Sprint(n))))
+			sql = append(sql, fmt.Sprintf("(%g, toUInt64(%s))", mean, fmt.Sprintf(set.SQL(nil).Margin, fmt.Sprint(mean*float64(n)), fmt.Sprint(mean*float64(n*n)), fmt.Sprint(n))))
 		}
 	}
 	var means []float64

@@ -101,12 +101,12 @@ func (j Job) plan() (*layout, error) {
 		usable(m.Name)
 		usable(m.Name + "_state")
 		of := newMeasure(m, i)
-		if of.kind != nil {
-			for _, suffix := range of.parts {
+		if of.sql != nil {
+			for _, suffix := range of.sql.Parts {
 				usable(m.Name + suffix)
 			}
-			if of.stored != "" {
-				usable(m.Name + of.stored)
+			if of.sql.Stored != "" {
+				usable(m.Name + of.sql.Stored)
 			}
 		}
 		l.measures = append(l.measures, of)
@@ -174,7 +174,7 @@ func (l *layout) key(name string) string {
 // counted yields the measures that have columns in the state table.
 func (l *layout) counted(yield func(*measure) bool) {
 	for i := range l.measures {
-		if m := &l.measures[i]; !m.Kind.ByMember() && !yield(m) {
+		if m := &l.measures[i]; !m.Kind.ByMember && !yield(m) {
 			return
 		}
 	}
@@ -183,7 +183,7 @@ func (l *layout) counted(yield func(*measure) bool) {
 // located yields the measures ByMember, each of which has a table of its own.
 func (l *layout) located(yield func(*measure) bool) {
 	for i := range l.measures {
-		if m := &l.measures[i]; m.Kind.ByMember() && !yield(m) {
+		if m := &l.measures[i]; m.Kind.ByMember && !yield(m) {
 			return
 		}
 	}

@@ -85,7 +85,7 @@ func (s *Sink) noLong(q Question) error {
 	}
 	var levels []string
 	for m := range s.layout.counted {
-		for _, l := range m.levels {
+		for _, l := range m.sql.Levels {
 			if m.Name == q.Measure {
 				levels = append(levels, fmt.Sprint(l))
 			}
@@ -149,11 +149,11 @@ func (s *Sink) shows(q *Question) string {
 	for m := range s.layout.counted {
 		switch {
 		case m.Name != q.Measure:
-		case m.parts == nil:
+		case m.sql.Parts == nil:
 			return m.Column()
 		default:
-			if i := slices.Index(m.levels, q.Level); i >= 0 {
-				return quote(m.Name + m.parts[i])
+			if i := slices.Index(m.sql.Levels, q.Level); i >= 0 {
+				return quote(m.Name + m.sql.Parts[i])
 			}
 		}
 	}

@@ -11,6 +11,10 @@ import (
 
 	"weir/event"
 	"weir/internal/local/localtest"
+	"weir/measures/bitmap"
+	"weir/measures/bloom"
+	"weir/measures/geo"
+	"weir/measures/hll"
 	"weir/window"
 )
 
@@ -128,12 +132,12 @@ func clicks() Job {
 		Spec: &window.Spec{
 			Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
 			Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 64, MaxGroups: 50,
-			By: []window.Column{{Name: "page", Path: "page"}, {Name: "country", Path: "country", Default: "", HasDefault: true}},
+			By: []window.Dimension{{Name: "page", Path: "page"}, {Name: "country", Path: "country", Default: "", HasDefault: true}},
 			Measures: []window.Measure{
-				{Name: "users", Kind: window.HLL, Path: "user"},
-				{Name: "active", Kind: window.Bitmap, Path: "user"},
-				{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 100, Error: 0.01},
-				{Name: "places", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat", Optional: true},
+				{Name: "users", Kind: hll.Kind, Path: "user"},
+				{Name: "active", Kind: bitmap.Kind, Path: "user"},
+				{Name: "seen", Kind: bloom.Kind, Path: "id", Capacity: 100, Error: 0.01},
+				{Name: "places", Kind: geo.Kind, Path: "user", Lon: "lon", Lat: "lat", Optional: true},
 			},
 		},
 	}

@@ -337,8 +337,8 @@ func (l *layout) register() []registered {
 		m := &l.measures[i]
 		r := job
 		r.measure, r.meaning = m.Name, m.Meaning()
-		if m.kind != nil && m.bits != nil {
-			r.bits = m.bits(&m.Measure)
+		if m.sql != nil {
+			r.bits = m.sql.Bits
 		}
 		rows = append(rows, r)
 	}

@@ -14,6 +14,9 @@ import (
 
 	"weir/audit"
 	"weir/event"
+	"weir/measures/geo"
+	"weir/measures/hll"
+	"weir/measures/quantile"
 	"weir/window"
 )
 
@@ -27,8 +30,8 @@ func locations() Job {
 		Spec: &window.Spec{
 			Job: "locations", Version: 3, TimeField: "ts", TimeUnit: event.Millis,
 			Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 1 << 18, MaxGroups: 1_000_000,
-			By:       []window.Column{{Name: "cell", Lon: "lon", Lat: "lat", Precision: 5}},
-			Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user"}, {Name: "places", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat"}},
+			By:       []window.Dimension{{Name: "cell", Lon: "lon", Lat: "lat", Precision: 5}},
+			Measures: []window.Measure{{Name: "users", Kind: hll.Kind, Path: "user"}, {Name: "places", Kind: geo.Kind, Path: "user", Lon: "lon", Lat: "lat"}},
 		},
 	}
 }
@@ -40,7 +43,7 @@ func total() Job {
 		Spec: &window.Spec{
 			Job: "total", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
 			Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 64, MaxGroups: 1,
-			Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user"}},
+			Measures: []window.Measure{{Name: "users", Kind: hll.Kind, Path: "user"}},
 		},
 	}
 }
@@ -95,7 +98,7 @@ func TestGoldenSQL(t *testing.T) {
 func TestViewColumns(t *testing.T) {
 	c := open(t)
 	jobs := []Job{clicks(), locations(), total()}
-	jobs[0].Spec.Measures = append(jobs[0].Spec.Measures, window.Measure{Name: "latency", Kind: window.Quantile, Path: "ms", Error: 0.01})
+	jobs[0].Spec.Measures = append(jobs[0].Spec.Measures, window.Measure{Name: "latency", Kind: quantile.Kind, Path: "ms", Error: 0.01})
 	jobs[0].Spec.MaxGroups = 200_000 // its groups are plain strings, those of the other jobs dictionaries
 	for i := range jobs {
 		full(t, c, jobs[i])
@@ -179,8 +182,8 @@ func TestMigrateForward(t *testing.T) {
 	c := open(t)
 	j := clicks()
 	full(t, c, j)
-	j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "ids", Kind: window.HLL, Path: "id"},
-		window.Measure{Name: "latency", Kind: window.Quantile, Path: "ms", Optional: true, Error: 0.01})
+	j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "ids", Kind: hll.Kind, Path: "id"},
+		window.Measure{Name: "latency", Kind: quantile.Kind, Path: "ms", Optional: true, Error: 0.01})
 	j.Keep = 500 * 24 * time.Hour
 	j.Rollups[0].Keep = 40 * 24 * time.Hour
 	if _, err := c.Job(t.Context(), j); !fatalWith(err, "job clicks: measure ids is new: run `weir migrate`") {
@@ -229,7 +232,7 @@ func TestMigrateForward(t *testing.T) {
 // after, the values that another process counts stay in the views, and get into the rollups by that process.
 func TestRollupBesideMeasure(t *testing.T) {
 	less, more := actives(), actives()
-	more.Spec.Measures = append(more.Spec.Measures, window.Measure{Name: "ids", Kind: window.HLL, Path: "id"})
+	more.Spec.Measures = append(more.Spec.Measures, window.Measure{Name: "ids", Kind: hll.Kind, Path: "id"})
 	begin := func(c *Client, j Job) *Sink {
 		s, err := c.Job(t.Context(), j)
 		if err != nil {
@@ -638,13 +641,13 @@ func TestChanges(t *testing.T) {
 		refuse string // error of Job; empty: it opens, with
 		note   string
 	}{
-		"a group column more": {func(j *Job) { j.Spec.By = append(j.Spec.By, window.Column{Name: "lang", Path: "lang"}) }, "jobs[3].by was ", ""},
+		"a group column more": {func(j *Job) { j.Spec.By = append(j.Spec.By, window.Dimension{Name: "lang", Path: "lang"}) }, "jobs[3].by was ", ""},
 		"another window": {func(j *Job) { j.Spec.Window, j.Rollups[0].Window = 30_000, 30*time.Second },
 			"jobs[3].window was \"1m\", is \"30s\": put it back, or raise jobs[3].version to 2, which begins new tables and counts the log again as far as Kafka keeps it; the tables of version 1 stay", ""},
 		"another topic":     {func(j *Job) { j.Topic = "clicks2" }, "jobs[3].topic was clicks, is clicks2: put it back", ""},
 		"a measure changed": {func(j *Job) { j.Spec.Measures[0].Path = "visitor" }, "jobs[3].measures[0] (users).field was \"user\", is \"visitor\": put it back, or raise jobs[3].version to 2", ""},
 		"a measure more": {func(j *Job) {
-			j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "spots", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat"})
+			j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "spots", Kind: geo.Kind, Path: "user", Lon: "lon", Lat: "lat"})
 		}, "job clicks: measure spots is new: run `weir migrate`", ""},
 		"a measure renamed":   {func(j *Job) { j.Spec.Measures[0].Name = "visitors" }, "measure visitors is new, and users is gone: a renamed measure begins empty: run `weir migrate`", ""},
 		"a measure removed":   {func(j *Job) { j.Spec.Measures = j.Spec.Measures[:1] }, "", "job clicks: measure active is no longer in jobs[3].measures: its values stay, and new windows lack it"},

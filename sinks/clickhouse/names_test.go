@@ -79,7 +79,7 @@ func TestNamesAfterRestart(t *testing.T) {
 	j := clicks()
 	j.Spec.By = nil
 	for _, name := range []string{"select", "from", "where", "all", "distinct", "case", "interval", "date", "in", "limit", "and", "or", "between", "exists", "null", "array"} {
-		j.Spec.By = append(j.Spec.By, window.Column{Name: name, Path: "page"})
+		j.Spec.By = append(j.Spec.By, window.Dimension{Name: name, Path: "page"})
 	}
 	for i, name := range []string{"top", "cube", "true"} {
 		j.Spec.Measures[i].Name = name

@@ -362,7 +362,7 @@ func (d overData) Answer(m *measure) string {
 	var all []string
 	for name, value := range m.shows(m.Number(m.Plus("_o." + m.Column()))) {
 		if forgets {
-			_, none := unknown(cmp.Or(m.shownType, m.numberType))
+			_, none := unknown(cmp.Or(m.sql.ShownType, m.sql.NumberType))
 			value = fmt.Sprintf("if(max(_o.%s), %s, %s)", m.Held(), none, value)
 		}
 		all = append(all, value+" AS "+quote(name))

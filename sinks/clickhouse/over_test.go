@@ -9,6 +9,15 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/measures/bitmap"
+	"weir/measures/bloom"
+	"weir/measures/extreme"
+	"weir/measures/hll"
+	"weir/measures/ordered"
+	"weir/measures/quantile"
+	"weir/measures/set"
+	"weir/measures/sum"
+	"weir/measures/topk"
 	"weir/window"
 )
 
@@ -35,22 +44,22 @@ type sighting struct {
 // the engine is its analysis, which grows with the measures of the job.
 var (
 	ofIDs = []window.Measure{
-		{Name: "people", Kind: window.Set, Path: "user"},
-		{Name: "active", Kind: window.Bitmap, Path: "user"},
+		{Name: "people", Kind: set.Kind, Path: "user"},
+		{Name: "active", Kind: bitmap.Kind, Path: "user"},
 	}
 	ofNumbers = append(slices.Clone(ofIDs),
-		window.Measure{Name: "least", Kind: window.Min, Path: "price"},
-		window.Measure{Name: "most", Kind: window.Max, Path: "price"},
-		window.Measure{Name: "revenue", Kind: window.Sum, Path: "price", Scale: 2},
+		window.Measure{Name: "least", Kind: extreme.Min, Path: "price"},
+		window.Measure{Name: "most", Kind: extreme.Max, Path: "price"},
+		window.Measure{Name: "revenue", Kind: sum.Sum, Path: "price", Scale: 2},
 	)
 	ofEveryKind = append(slices.Clone(ofNumbers),
-		window.Measure{Name: "users", Kind: window.HLL, Path: "user"},
-		window.Measure{Name: "seen", Kind: window.Bloom, Path: "user", Capacity: 100, Error: 0.01},
-		window.Measure{Name: "opening", Kind: window.First, Path: "user"},
-		window.Measure{Name: "latest", Kind: window.Last, Path: "user"},
-		window.Measure{Name: "usual", Kind: window.Avg, Path: "price", Scale: 2},
-		window.Measure{Name: "top", Kind: window.TopK, Path: "page", K: 3},
-		window.Measure{Name: "spread", Kind: window.Quantile, Path: "price", Error: 0.01},
+		window.Measure{Name: "users", Kind: hll.Kind, Path: "user"},
+		window.Measure{Name: "seen", Kind: bloom.Kind, Path: "user", Capacity: 100, Error: 0.01},
+		window.Measure{Name: "opening", Kind: ordered.First, Path: "user"},
+		window.Measure{Name: "latest", Kind: ordered.Last, Path: "user"},
+		window.Measure{Name: "usual", Kind: sum.Avg, Path: "price", Scale: 2},
+		window.Measure{Name: "top", Kind: topk.Kind, Path: "page", K: 3},
+		window.Measure{Name: "spread", Kind: quantile.Kind, Path: "price", Error: 0.01},
 	)
 )
 

@@ -78,12 +78,12 @@ func (s *Sink) SQL(q Question) string {
 				" GROUP BY " + l.groups() + "window_start)"
 			return f.sql(m.valued(m.Number(m.Plus(whole)), f.value), each)
 		case q.Returning:
-			if m.common == "" {
+			if m.sql.Common == "" {
 				return ""
 			}
 			ids := l.unused("ids")
 			each := "SELECT " + step + ", " + m.Merge(m.Stored()) + " AS " + ids + from + "\n  GROUP BY " + f.at
-			return "WITH steps AS (" + each + ")\nSELECT a." + f.at + ", b." + f.at + " AS later, " + fmt.Sprintf(m.common, "a."+ids, "b."+ids) +
+			return "WITH steps AS (" + each + ")\nSELECT a." + f.at + ", b." + f.at + " AS later, " + fmt.Sprintf(m.sql.Common, "a."+ids, "b."+ids) +
 				" AS both\nFROM steps AS a CROSS JOIN steps AS b\nWHERE a." + f.at + " <= b." + f.at + "\nORDER BY a." + f.at + ", later"
 		default:
 			st := l.unused("st")
@@ -117,7 +117,7 @@ func (l *layout) unused(name string) string {
 // valued returns what a statement selects for a number: a column with the name value, or
 // those of a view, where it has several.
 func (m *measure) valued(number, value string) string {
-	if m.parts != nil {
+	if m.sql.Parts != nil {
 		return m.Shown(number)
 	}
 	for _, n := range m.shows(number) {

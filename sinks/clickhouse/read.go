@@ -76,7 +76,7 @@ func (s *Sink) states(r *window.Range, m int) (sql string, ms *measure, err erro
 			ms = &s.layout.measures[i]
 		}
 	}
-	if ms == nil || ms.Kind.ByMember() {
+	if ms == nil || ms.Kind.ByMember {
 		return "", nil, fmt.Errorf("clickhouse: job %s: measure %d has no state", s.layout.Spec.Job, m)
 	}
 	by, where := s.layout.groups()+"window_start, ", s.selects(r)
@@ -181,7 +181,7 @@ func (s *Sink) whole(ctx context.Context, r *window.Range, m *measure) error {
 		return nil
 	}
 	present := "1"
-	if !m.raw {
+	if !m.sql.Raw {
 		present = m.Number(m.Stored()) + " > 0"
 	}
 	by, where := s.layout.groups()+"window_start", " WHERE "+s.selects(r)

@@ -16,7 +16,7 @@ func TestReadNames(t *testing.T) {
 	j := clicks()
 	j.Spec.By = nil
 	for _, name := range []string{"n", "st", "w", "known", "held", "had", "has", "rolled", "made", "touched", "kept", "due", "merged", "slot", "oldest", "finished"} {
-		j.Spec.By = append(j.Spec.By, window.Column{Name: name, Path: "page"})
+		j.Spec.By = append(j.Spec.By, window.Dimension{Name: name, Path: "page"})
 	}
 	for i, name := range []string{"stamp", "odd", "whole"} {
 		j.Spec.Measures[i].Name = name

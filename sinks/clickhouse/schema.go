@@ -282,7 +282,7 @@ func (l *layout) tables() []table {
 		settings: "index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1",
 	}
 	for m := range l.counted {
-		state.columns = append(state.columns, m.states(m.Name, m.state, "", "")...)
+		state.columns = append(state.columns, m.states(m.Name, m.sql.State, "", "")...)
 	}
 	state.columns = append(state.columns, touched("flushed_at"), stamped("flushed_in"))
 	all := []table{state}
@@ -317,13 +317,13 @@ func (l *layout) tables() []table {
 				continue
 			}
 			numbers := m.numbers()
-			if m.raw {
+			if m.sql.Raw {
 				numbers.ttl = v.forget(m)
 			}
 			t.columns = append(t.columns, numbers)
 		}
 		for m := range l.counted {
-			t.columns = append(t.columns, m.states(m.Name+"_state", cmp.Or(m.rolled, m.state), m.unpacked, v.forget(m))...)
+			t.columns = append(t.columns, m.states(m.Name+"_state", cmp.Or(m.sql.Rolled, m.sql.State), m.sql.Unpacked, v.forget(m))...)
 		}
 		t.columns = append(t.columns, touched("rolled_at"), stamped("rolled_in"))
 		all = append(all, t)
@@ -346,7 +346,7 @@ func (v *level) forget(m *measure) string {
 // state, nothing tells that there was something. There a row that is too old counts as one
 // that has lost it.
 func (v *level) had(m *measure, prefix string) string {
-	if m.raw {
+	if m.sql.Raw {
 		return "1"
 	}
 	return prefix + m.Column() + " > 0"
@@ -354,7 +354,7 @@ func (v *level) had(m *measure, prefix string) string {
 
 func (v *level) has(m *measure, prefix string) string {
 	switch {
-	case !m.raw:
+	case !m.sql.Raw:
 		return m.Number(prefix+m.State()) + " > 0"
 	case v.KeepStates == 0:
 		return "1"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"weir/measures/set"
 	"weir/sketches/bitmap"
 	"weir/sketches/idset"
 	"weir/window"
@@ -19,12 +20,12 @@ func TestSetFunctions(t *testing.T) {
 			t.Errorf("of %d bits: %s, want %s", n, got, want)
 		}
 	}
-	var set bitmap.Activity
+	var ids bitmap.Activity
 	for _, id := range []string{"7", "", "6f1c2a4e-2b0f-4f0c-9a53-5d1d2f1b7c11", "ü"} {
-		set.Add(window.SetHash(nil, []byte(id)))
+		ids.Add(set.Hash(nil, []byte(id)))
 	}
 	got := one(t, c, fmt.Sprintf("SELECT arrayMap(id -> weirSetHas(s, id), ['7', '', '6f1c2a4e-2b0f-4f0c-9a53-5d1d2f1b7c11', 'ü', '8', '07']), weirSetHas(s, 7), weirSetHas(s, 8) FROM (SELECT CAST(unhex('%x'), 'AggregateFunction(groupBitmap, UInt32)') AS s)",
-		set.AppendClickHouse(nil)))
+		ids.AppendClickHouse(nil)))
 	if got != "([1,1,1,1,0,0],1,0)" {
 		t.Errorf("members: %s", got)
 	}
@@ -37,7 +38,7 @@ func TestSetSize(t *testing.T) {
 	j := clicks()
 	j.Rollups = j.Rollups[:1]
 	j.Spec.By, j.Spec.Dedupe = nil, nil
-	j.Spec.Measures = []window.Measure{{Name: "people", Kind: window.Set, Path: "who"}}
+	j.Spec.Measures = []window.Measure{{Name: "people", Kind: set.Kind, Path: "who"}}
 	s := install(t, c, j)
 	state, rollup := c.name("clicks_state"), c.name("clicks_1m_rollup")
 	const ids = 1_000_000
@@ -49,7 +50,7 @@ func TestSetSize(t *testing.T) {
 	got := one(t, c, "SELECT people, length(people_ids.2), bitmapCardinality(people_state) = people_ids.1, people_ids.2 = arraySort(people_ids.2) FROM "+rollup)
 	hashes := map[uint32]bool{}
 	for n := range ids {
-		hashes[window.SetHash(nil, fmt.Append(nil, n))] = true
+		hashes[set.Hash(nil, fmt.Append(nil, n))] = true
 	}
 	if want := fmt.Sprintf("(%d,%d,1,1)", idset.Count(uint64(len(hashes))), len(hashes)); got != want {
 		t.Errorf("the rollup has %s, want %s", got, want)

@@ -12,6 +12,13 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/measures/bloom"
+	"weir/measures/extreme"
+	"weir/measures/hll"
+	"weir/measures/ordered"
+	"weir/measures/quantile"
+	"weir/measures/sum"
+	"weir/measures/topk"
 	"weir/window"
 )
 
@@ -69,18 +76,18 @@ func newWalker(t *testing.T, seed uint64) *walker {
 	w.job.Spec = &window.Spec{
 		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Seconds,
 		Window: []event.Time{1000, 60_000, 180_000, 900_000}[w.r.IntN(4)], Lateness: 60 * 86_400_000, Skew: 86_400_000, Chunk: []int64{16, 64, 1024}[w.r.IntN(3)], MaxGroups: 100,
-		By: []window.Column{{Name: "page", Path: "page"}},
+		By: []window.Dimension{{Name: "page", Path: "page"}},
 		Measures: append(slices.Clone(ofIDs),
-			window.Measure{Name: "users", Kind: window.HLL, Path: "user"},
-			window.Measure{Name: "seen", Kind: window.Bloom, Path: "user", Capacity: 100, Error: 0.01},
-			window.Measure{Name: "least", Kind: window.Min, Path: "price", Optional: true},
-			window.Measure{Name: "most", Kind: window.Max, Path: "price", Optional: true},
-			window.Measure{Name: "revenue", Kind: window.Sum, Path: "units", Scale: 9, Optional: true},
-			window.Measure{Name: "usual", Kind: window.Avg, Path: "units", Scale: 9, Optional: true},
-			window.Measure{Name: "opening", Kind: window.First, Path: "value"},
-			window.Measure{Name: "latest", Kind: window.Last, Path: "value"},
-			window.Measure{Name: "top", Kind: window.TopK, Path: "thing", K: []int{1, 3, 100}[w.r.IntN(3)]},
-			window.Measure{Name: "spread", Kind: window.Quantile, Path: "price", Error: 0.01, Optional: true},
+			window.Measure{Name: "users", Kind: hll.Kind, Path: "user"},
+			window.Measure{Name: "seen", Kind: bloom.Kind, Path: "user", Capacity: 100, Error: 0.01},
+			window.Measure{Name: "least", Kind: extreme.Min, Path: "price", Optional: true},
+			window.Measure{Name: "most", Kind: extreme.Max, Path: "price", Optional: true},
+			window.Measure{Name: "revenue", Kind: sum.Sum, Path: "units", Scale: 9, Optional: true},
+			window.Measure{Name: "usual", Kind: sum.Avg, Path: "units", Scale: 9, Optional: true},
+			window.Measure{Name: "opening", Kind: ordered.First, Path: "value"},
+			window.Measure{Name: "latest", Kind: ordered.Last, Path: "value"},
+			window.Measure{Name: "top", Kind: topk.Kind, Path: "thing", K: []int{1, 3, 100}[w.r.IntN(3)]},
+			window.Measure{Name: "spread", Kind: quantile.Kind, Path: "price", Error: 0.01, Optional: true},
 		),
 	}
 	w.asked = &asked{Sink: asking(t, w.c, w.job), t: t}

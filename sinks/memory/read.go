@@ -98,7 +98,7 @@ func (s *Sink) States(ctx context.Context, r *window.Range, m int, yield func(st
 
 // states merges the states of measure m by what key returns of their rows.
 func (s *Sink) states(ctx context.Context, r *window.Range, m int, key func(Key) event.Time) (map[event.Time][]byte, error) {
-	if m < 0 || m >= len(s.spec.Measures) || s.spec.Measures[m].Kind.ByMember() || s.spec.Measures[m].Kind.Additive() {
+	if m < 0 || m >= len(s.spec.Measures) || s.spec.Measures[m].Kind.ByMember || s.spec.Measures[m].Kind.Additive {
 		return nil, fmt.Errorf("memory: job %s: measure %d has no state that merges over rows", s.spec.Job, m)
 	}
 	of := &s.spec.Measures[m]

@@ -10,7 +10,8 @@ import (
 
 	"weir/audit"
 	"weir/event"
-	"weir/sketches/geo"
+	"weir/measures/geo"
+	geosketch "weir/sketches/geo"
 	"weir/window"
 )
 
@@ -53,8 +54,8 @@ func (s *Sink) Write(_ context.Context, c *window.Changes) error {
 		to.written[key.Window] = to.round
 	}
 	for i, m := range s.spec.Measures {
-		if m.Kind.ByMember() {
-			s.places(c.Table.Places(i), m.Name)
+		if m.Kind.ByMember {
+			s.places(geo.Of(c.Table, i), m.Name)
 		}
 	}
 	for _, d := range c.Dead {
@@ -83,19 +84,19 @@ func (s *Sink) row(r window.Row) *Row {
 		row.Hits[slot] = n
 	}
 	for i, m := range s.spec.Measures {
-		if !m.Kind.ByMember() {
+		if !m.Kind.ByMember {
 			row.States[m.Name] = State{&s.spec.Measures[i], r.AppendState(nil, i)}
 		}
 	}
 	return row
 }
 
-func (s *Sink) places(last *geo.Last, measure string) {
+func (s *Sink) places(last *geosketch.Last, measure string) {
 	c := s.contents()
 	if c.Places[measure] == nil {
 		c.Places[measure] = map[Place]Position{}
 	}
-	last.Each(func(start int64, member []byte, at geo.Stamp, score uint64) bool {
+	last.Each(func(start int64, member []byte, at geosketch.Stamp, score uint64) bool {
 		key, position := Place{event.Time(start), string(member)}, Position{at, score}
 		old, ok := c.Places[measure][key]
 		order := position.Stamp.Compare(old.Stamp)

@@ -124,7 +124,7 @@ func total(rows []*Row) *Row {
 		for name, s := range o.States {
 			old, ok := r.States[name]
 			switch {
-			case s.Of.Kind.Additive():
+			case s.Of.Kind.Additive:
 				added[name] = append(added[name], s.Bytes)
 			case ok:
 				s.Bytes = must(s.Of.Merge(old.Bytes, s.Bytes))
@@ -156,7 +156,7 @@ func (s *Sink) best(a, b Numbers) Numbers {
 	}
 	n := Numbers{a.Hits, maps.Clone(a.Measures)}
 	for i := range s.spec.Measures {
-		if m := &s.spec.Measures[i]; !m.Kind.Additive() && !m.Kind.ByMember() && n.Measures != nil {
+		if m := &s.spec.Measures[i]; !m.Kind.Additive && !m.Kind.ByMember && n.Measures != nil {
 			n.Measures[m.Name] = max(n.Measures[m.Name], b.Measures[m.Name])
 		}
 	}

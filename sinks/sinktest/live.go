@@ -12,7 +12,8 @@ import (
 	"testing"
 
 	"weir/event"
-	"weir/sketches/geo"
+	"weir/measures/geo"
+	geosketch "weir/sketches/geo"
 	"weir/window"
 )
 
@@ -25,7 +26,7 @@ type LiveSink interface {
 	Rows(ctx context.Context, r *window.Range, m int, into *window.Table) error
 	State(ctx context.Context, r *window.Range, m int) ([]byte, error)
 	States(ctx context.Context, r *window.Range, m int, yield func(start event.Time, state []byte) error) error
-	Places(ctx context.Context, r *window.Range, m int, last *geo.Last) error
+	Places(ctx context.Context, r *window.Range, m int, last *geosketch.Last) error
 	Windows(ctx context.Context, r *window.Range, limit int, yield func(start event.Time, group []string) bool) error
 }
 
@@ -125,7 +126,7 @@ func whileWritten(t *testing.T, b Backend) {
 	counted := window.NewTable(spec)
 	var most uint64
 	for row := range whole(t, log, spec).Table.Rows {
-		most += sum(row)
+		most += hitsOf(row)
 	}
 	var readers sync.WaitGroup
 	begin := make(chan struct{}) // a reader takes a token for each read
@@ -150,7 +151,7 @@ func whileWritten(t *testing.T, b Backend) {
 		sealed.Seal()
 		var n uint64
 		for row := range sealed.Rows {
-			n += sum(row)
+			n += hitsOf(row)
 		}
 		mu.Lock()
 		acknowledged = n
@@ -199,7 +200,7 @@ func stops(t *testing.T, b Backend) {
 		"Totals":  s.Totals(ctx, r, func(event.Time, uint64) {}),
 		"Counts":  s.Rows(ctx, r, window.Counts, window.NewTable(spec)),
 		"States":  s.States(ctx, r, 0, func(event.Time, []byte) error { return nil }),
-		"Places":  s.Places(ctx, r, 3, new(geo.Last)),
+		"Places":  s.Places(ctx, r, 3, new(geosketch.Last)),
 		"Windows": s.Windows(ctx, r, 10, func(event.Time, []string) bool { return true }),
 	} {
 		if err == nil {
@@ -208,7 +209,7 @@ func stops(t *testing.T, b Backend) {
 	}
 }
 
-func sum(row window.Row) (n uint64) {
+func hitsOf(row window.Row) (n uint64) {
 	for _, hits := range row.Hits {
 		n += hits
 	}
@@ -225,8 +226,8 @@ func sameRows(t *testing.T, s LiveSink, r *window.Range, of *window.Table) {
 	spec := want.Spec()
 	total, totals := uint64(0), map[event.Time]uint64{}
 	for row := range want.Rows {
-		total += sum(row)
-		totals[row.Window()] += sum(row)
+		total += hitsOf(row)
+		totals[row.Window()] += hitsOf(row)
 	}
 	if n, err := s.Total(t.Context(), r); err != nil || n != total {
 		t.Errorf("Total: %d, %v; want %d", n, err, total)
@@ -241,9 +242,9 @@ func sameRows(t *testing.T, s LiveSink, r *window.Range, of *window.Table) {
 	}
 	for m := range spec.Measures {
 		switch k := spec.Measures[m].Kind; {
-		case k.ByMember():
+		case k.ByMember:
 			samePlaces(t, s, r, m, want)
-		case k.Additive():
+		case k.Additive:
 			sameSlots(t, s, r, m, want)
 		default:
 			sameStates(t, s, r, m, want)
@@ -343,16 +344,16 @@ func sameSlots(t *testing.T, s LiveSink, r *window.Range, m int, want *window.Ta
 // groups.
 func samePlaces(t *testing.T, s LiveSink, r *window.Range, m int, want *window.Table) {
 	t.Helper()
-	var got, last geo.Last
+	var got, last geosketch.Last
 	if err := s.Places(t.Context(), r, m, &got); err != nil {
 		t.Fatal(err)
 	}
-	want.Places(m).All(func(_ int64, member []byte, at geo.Stamp, score uint64) bool {
+	geo.Of(want, m).All(func(_ int64, member []byte, at geosketch.Stamp, score uint64) bool {
 		last.Put(0, member, at, score)
 		return true
 	})
-	positions := func(l *geo.Last) (all []string) {
-		l.Each(func(start int64, member []byte, at geo.Stamp, score uint64) bool {
+	positions := func(l *geosketch.Last) (all []string) {
+		l.Each(func(start int64, member []byte, at geosketch.Stamp, score uint64) bool {
 			all = append(all, fmt.Sprintf("%d %s: %+v %d", start, member, at, score))
 			return true
 		})

@@ -7,6 +7,16 @@ import (
 	"strings"
 
 	"weir/event"
+	"weir/measures/bitmap"
+	"weir/measures/bloom"
+	"weir/measures/extreme"
+	"weir/measures/geo"
+	"weir/measures/hll"
+	"weir/measures/ordered"
+	"weir/measures/quantile"
+	"weir/measures/set"
+	"weir/measures/sum"
+	"weir/measures/topk"
 	"weir/window"
 )
 
@@ -24,21 +34,21 @@ func Spec() *window.Spec {
 	return &window.Spec{
 		Job: "suite", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
 		Window: 60_000, Lateness: 3_600_000, Skew: 600_000, Chunk: 64, MaxGroups: 5,
-		By: []window.Column{{Name: "page", Path: "page"}, {Name: "country", Path: "geo.country", Default: "??", HasDefault: true}},
+		By: []window.Dimension{{Name: "page", Path: "page"}, {Name: "country", Path: "geo.country", Default: "??", HasDefault: true}},
 		Measures: []window.Measure{
-			{Name: "users", Kind: window.HLL, Path: "user"},
-			{Name: "active", Kind: window.Bitmap, Path: "user", Optional: true},
-			{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 200, Error: 0.01},
-			{Name: "places", Kind: window.Geo, Path: "user", Optional: true, Lon: "lon", Lat: "lat"},
-			{Name: "dearest", Kind: window.Max, Path: "price", Optional: true},
-			{Name: "cheapest", Kind: window.Min, Path: "price", Optional: true},
-			{Name: "revenue", Kind: window.Sum, Path: "price", Optional: true, Scale: 2},
-			{Name: "usual", Kind: window.Avg, Path: "price", Optional: true, Scale: 2},
-			{Name: "entry", Kind: window.First, Path: "action"},
-			{Name: "exit", Kind: window.Last, Path: "price", Optional: true},
-			{Name: "people", Kind: window.Set, Path: "user", Optional: true},
-			{Name: "spread", Kind: window.Quantile, Path: "price", Optional: true, Error: 0.05},
-			{Name: "often", Kind: window.TopK, Path: "user", Optional: true, K: 5},
+			{Name: "users", Kind: hll.Kind, Path: "user"},
+			{Name: "active", Kind: bitmap.Kind, Path: "user", Optional: true},
+			{Name: "seen", Kind: bloom.Kind, Path: "id", Capacity: 200, Error: 0.01},
+			{Name: "places", Kind: geo.Kind, Path: "user", Optional: true, Lon: "lon", Lat: "lat"},
+			{Name: "dearest", Kind: extreme.Max, Path: "price", Optional: true},
+			{Name: "cheapest", Kind: extreme.Min, Path: "price", Optional: true},
+			{Name: "revenue", Kind: sum.Sum, Path: "price", Optional: true, Scale: 2},
+			{Name: "usual", Kind: sum.Avg, Path: "price", Optional: true, Scale: 2},
+			{Name: "entry", Kind: ordered.First, Path: "action"},
+			{Name: "exit", Kind: ordered.Last, Path: "price", Optional: true},
+			{Name: "people", Kind: set.Kind, Path: "user", Optional: true},
+			{Name: "spread", Kind: quantile.Kind, Path: "price", Optional: true, Error: 0.05},
+			{Name: "often", Kind: topk.Kind, Path: "user", Optional: true, K: 5},
 		},
 		Where:  []window.Condition{{Path: "action", In: []string{"view", "click"}}},
 		Dedupe: &window.Dedupe{Path: "id", Error: 0.0001},

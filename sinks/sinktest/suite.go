@@ -10,6 +10,8 @@ import (
 
 	"weir/audit"
 	"weir/event"
+	"weir/measures/hll"
+	"weir/measures/quantile"
 	"weir/sinks/memory"
 	"weir/window"
 )
@@ -524,8 +526,8 @@ func fingerprints(t *testing.T, b Backend) {
 	refused("a hash key", func(s *window.Spec) { s.HashKey = new([16]byte) })
 
 	more := Spec()
-	more.Measures = append(more.Measures, window.Measure{Name: "ids", Kind: window.HLL, Path: "id"},
-		window.Measure{Name: "prices", Kind: window.Quantile, Path: "price", Optional: true, Error: 0.01})
+	more.Measures = append(more.Measures, window.Measure{Name: "ids", Kind: hll.Kind, Path: "id"},
+		window.Measure{Name: "prices", Kind: quantile.Kind, Path: "price", Optional: true, Error: 0.01})
 	s := open(t, b, more)
 	write(t, s, whole(t, log, more))
 	want, twin := reference(t, log, more)

@@ -1,0 +1,8 @@
+package bloom
+
+import "weir/measures/face"
+
+// Config is what a configuration knows of the kind.
+var Config = face.Config{
+	About: "answers whether an id was seen",
+}

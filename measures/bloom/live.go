@@ -1,0 +1,24 @@
+package bloom
+
+import (
+	"weir/measures/face"
+	"weir/sketches/bloom"
+	"weir/window"
+)
+
+// Live answers with a *bloom.Filter, which counts nothing.
+var Live = face.Live{
+	Number: func(any) any { return 0 },
+	Member: func(text string) (func(any) bool, error) {
+		return func(value any) bool {
+			f, ok := value.(*bloom.Filter)
+			return ok && f.Has(bloom.Hash([]byte(text)))
+		}, nil
+	},
+	Value: func(row window.Row, m int) any {
+		of := &row.Spec().Measures[m]
+		f := bloom.New(of.Capacity, of.Error)
+		face.Must(f.MergeClickHouse(row.AppendState(nil, m)))
+		return f
+	},
+}

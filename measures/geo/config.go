@@ -1,0 +1,8 @@
+package geo
+
+import "weir/measures/face"
+
+// Config is what a configuration knows of the kind.
+var Config = face.Config{
+	About: "keeps the last position of each member",
+}

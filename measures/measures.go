@@ -1,0 +1,50 @@
+// Package measures has every kind of measure. A kind, or two that are each other's mirror, has a
+// folder with all its faces.
+package measures
+
+import (
+	"slices"
+
+	"weir/measures/bitmap"
+	"weir/measures/bloom"
+	"weir/measures/extreme"
+	"weir/measures/face"
+	"weir/measures/geo"
+	"weir/measures/hll"
+	"weir/measures/ordered"
+	"weir/measures/quantile"
+	"weir/measures/set"
+	"weir/measures/sum"
+	"weir/measures/topk"
+	"weir/window"
+)
+
+// A Kind is a kind of measure with all its faces.
+type Kind struct {
+	*window.Kind                                 // how it is counted
+	Config       face.Config                     // what a configuration knows of it
+	SQL          func(*window.Measure) *face.SQL // how ClickHouse stores a measure; nil of it: in a table of its own
+	Live         face.Live                       // how a question is answered from memory
+}
+
+// All has every kind, in the order of the documentation.
+var All = []Kind{
+	{hll.Kind, hll.Config, hll.SQL, hll.Live},
+	{set.Kind, set.Config, set.SQL, set.Live},
+	{bitmap.Kind, bitmap.Config, bitmap.SQL, bitmap.Live},
+	{bloom.Kind, bloom.Config, bloom.SQL, bloom.Live},
+	{extreme.Min, extreme.MinConfig, extreme.MinSQL, extreme.Live},
+	{extreme.Max, extreme.MaxConfig, extreme.MaxSQL, extreme.Live},
+	{ordered.First, ordered.FirstConfig, ordered.SQL, ordered.Live},
+	{ordered.Last, ordered.LastConfig, ordered.SQL, ordered.Live},
+	{sum.Sum, sum.SumConfig, sum.SumSQL, sum.SumLive},
+	{sum.Avg, sum.AvgConfig, sum.AvgSQL, sum.AvgLive},
+	{quantile.Kind, quantile.Config, quantile.SQL, quantile.Live},
+	{topk.Kind, topk.Config, topk.SQL, topk.Live},
+	{geo.Kind, geo.Config, geo.SQL, geo.Live},
+}
+
+// Of returns a kind with all its faces.
+func Of(k *window.Kind) Kind {
+	return All[slices.IndexFunc(All, func(of Kind) bool { return of.Kind == k })]
+}

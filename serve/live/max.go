@@ -1,5 +1,0 @@
-package live
-
-import "weir/window"
-
-var maxKind = extremeKind(window.Max)

@@ -1,5 +1,0 @@
-package live
-
-import "weir/window"
-
-var minKind = extremeKind(window.Min)

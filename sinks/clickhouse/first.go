@@ -1,4 +1,0 @@
-package clickhouse
-
-// firstKind stores the value of the earliest event.
-var firstKind = orderedKind()

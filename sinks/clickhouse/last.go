@@ -1,4 +1,0 @@
-package clickhouse
-
-// lastKind stores the value of the latest event.
-var lastKind = orderedKind()

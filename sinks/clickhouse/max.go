@@ -1,4 +1,0 @@
-package clickhouse
-
-// maxKind stores the greatest value of a number.
-var maxKind = extremeKind("max", "")

@@ -1,4 +1,0 @@
-package window
-
-// Last keeps the value of a field of the latest event.
-var Last Kind = ordered{name: "last"}
