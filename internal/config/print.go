@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"io"
 	"reflect"
 	"strconv"
@@ -84,6 +85,9 @@ func (p printer) value(k *key, v reflect.Value, path string) *yaml.Node {
 
 func scalarNode(k *key, v reflect.Value) *yaml.Node {
 	node, value := new(yaml.Node), v.Interface()
+	if s, ok := value.(fmt.Stringer); ok {
+		value = s.String()
+	}
 	if k.format == "operand" || k.format == "flag" {
 		quoted, err := strconv.Unquote(v.String())
 		if err != nil { // a number, true or false

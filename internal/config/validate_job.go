@@ -73,7 +73,7 @@ func (v *validator) windows(path string, j *Job) {
 	for i, r := range j.Rollups {
 		at := fmt.Sprintf("%s.rollups[%d].window", path, i)
 		if !v.must(r.Window%second == 0, at, seconds, r.Window) ||
-			!v.must(r.Window%j.Window == 0, path+".window", "%s does not divide %s%s", j.Window, r.Window, tryDivisors(j)) ||
+			!v.must(r.Window%j.Window == 0, path+".window", "%s does not divide %s; try %s", j.Window, r.Window, tryDivisors(j)) ||
 			!v.must(i == 0 || r.Window > before, at, "%s after %s; list each window once, the shortest first", r.Window, before) ||
 			!v.must(r.Window%before == 0, at, "%s is no multiple of %s, from which it is made; leave one of them out", r.Window, before) {
 			return
@@ -95,58 +95,42 @@ const second = Duration(time.Second)
 // wholeDays rounds up to whole days, which is how people write it.
 func wholeDays(d Duration) Duration { return (d + day - 1) / day * day }
 
-// tryDivisors suggests the next shorter and longer usual window that divides every rollup.
+// tryDivisors suggests the next shorter and longer window that divides every rollup.
 func tryDivisors(j *Job) string {
 	var tries [2]string // the shorter, the longer
-	for usual := range strings.FieldsSeq("1s 2s 5s 10s 15s 20s 30s 1m 2m 3m 5m 10m 15m 20m 30m 1h 2h 3h 4h 6h 8h 12h 1d") {
-		d, _ := ParseDuration(usual)
-		switch fits := !slices.ContainsFunc(j.Rollups, func(r Rollup) bool { return r.Window%d != 0 }); {
+	for parts := Duration(1); tries[0] == "" && parts <= j.Rollups[0].Window/second; parts++ {
+		d := j.Rollups[0].Window / parts
+		switch fits := !slices.ContainsFunc(j.Rollups, func(r Rollup) bool { return r.Window%d != 0 || d%second != 0 }); {
 		case fits && d < j.Window:
-			tries[0] = usual
-		case fits && d > j.Window && tries[1] == "":
-			tries[1] = usual
+			tries[0] = d.String()
+		case fits:
+			tries[1] = d.String()
 		}
 	}
-	if tries := either(tries[:]); tries != "" {
-		return "; try " + tries
-	}
-	return ""
+	return either(tries[:])
 }
 
-// ours are the columns that weir adds to a job's tables and views, and partial: GET w:<job>:partial:now
-// says why live answers are partial.
-var ours = []string{"window_start", "window_end", "hits", "flushed_at", "flushed_in", "rolled_at", "rolled_in", "complete", "partial"}
-
-// unreadable are the names of columns that ClickHouse (26.7) writes into the definition of a table
-// or a view without quotes. At its next start it takes them for something else and cannot read the
-// definition: see TestNamesAfterRestart of sinks/clickhouse.
-var unreadable = []string{"cube", "false", "inf", "infinity", "nan", "not", "rollup", "top", "true"}
-
-// reserved says why no column can have a name; "" if one can.
-func reserved(name string) string {
-	switch {
-	case slices.Contains(unreadable, name):
-		return fmt.Sprintf("ClickHouse cannot read a table with a column %s again when it restarts", name)
-	case slices.Contains(ours, name):
-		return name + " is a name of weir's own"
-	case strings.HasSuffix(name, "_state"):
-		return "names that end in _state are kept for the measures' states"
-	}
-	return ""
+// kept are the names that no column can have. Some are of the columns that weir adds to a job's tables and
+// views, and partial of GET w:<job>:partial:now, which says why live answers are partial. The second line has
+// those that ClickHouse (26.7) writes into the definition of a table or a view without quotes. At its next
+// start it takes them for something else and cannot read the definition: see TestNamesAfterRestart of
+// sinks/clickhouse.
+var kept = []string{
+	"window_start", "window_end", "hits", "flushed_at", "flushed_in", "rolled_at", "rolled_in", "complete", "partial",
+	"cube", "false", "inf", "infinity", "nan", "not", "rollup", "top", "true",
 }
 
 // IsColumn reports whether a group column and a measure can have a name that no other has.
-func IsColumn(name string) bool { return checkName(name) == nil && reserved(name) == "" }
+func IsColumn(name string) bool {
+	return checkName(name) == nil && !slices.Contains(kept, name) && !strings.HasSuffix(name, "_state")
+}
 
 // columns checks the names of group columns and measures, which share a table.
 func (v *validator) columns(path string, j *Job) {
 	taken := map[string]string{}
 	claim := func(place, name, of string) {
-		why := reserved(name)
-		if why == "" && taken[name] != "" {
-			why = name + " names " + taken[name] + " already"
-		}
-		if v.must(why == "", path+"."+place+".name", "%s; choose another name", why) {
+		if v.must(IsColumn(name), path+"."+place+".name", "%s is a name that weir or ClickHouse keeps for itself; choose another name", name) &&
+			v.must(taken[name] == "", path+"."+place+".name", "%s names %s already; choose another name", name, taken[name]) {
 			taken[name] = place + of
 		}
 	}
@@ -242,25 +226,17 @@ var OurTables = []string{"weir_schema", "weir_jobs", "weir_ledger", "weir_dead_l
 // tables checks that no two jobs, and no two parts of a job, have a table or
 // view of the same name.
 func (v *validator) tables() {
-	const itself = "weir itself"
 	owner := map[string]string{}
 	for _, table := range OurTables {
-		owner[table], owner[table+allShards] = itself, itself
+		owner[table], owner[table+allShards] = "weir itself", "weir itself"
 	}
 	for i := range v.cfg.Jobs {
 		j := &v.cfg.Jobs[i]
-		same := slices.IndexFunc(v.cfg.Jobs[:i], func(o Job) bool { return o.Name == j.Name })
-		if !v.must(same < 0, j.Place+".name", "%s is the name of jobs[%d] already; choose another name", j.Name, same) {
-			continue
-		}
 		for _, table := range j.Tables() {
-			first, at := owner[table], j.Place+".name"
-			if first == itself || first == j.Place { // a job weir with a measure ledger, a job with a measure state
-				at = j.Place + ".measures"
-			}
-			if owner[table] = j.Place; !v.must(first == "", at, "%s needs the table or view %s, which %s has already; rename the job or its measure", j.Name, table, first) {
+			if !v.must(owner[table] == "", j.Place+".name", "%s needs the table or view %s, which %s has already; rename the job or its measure", j.Name, table, owner[table]) {
 				break // one message is enough
 			}
+			owner[table] = j.Place
 		}
 	}
 }
