@@ -46,7 +46,7 @@ func checkCommand() *cobra.Command {
 				return &exit{exitUsage, fmt.Errorf("--sample %d: want 1 to 1000000, and not with --offline", samples), ""}
 			}
 			k := &checker{ctx: c.Context(), samples: samples, now: time.Now, topics: map[string]bool{}}
-			cfg, origins, err := loadConfig(c, config.Options{NoSecrets: offline})
+			cfg, _, err := loadConfig(c, config.Options{NoSecrets: offline})
 			if err != nil {
 				if output == "text" {
 					return err
@@ -62,9 +62,6 @@ func checkCommand() *cobra.Command {
 				return k.print(c.OutOrStdout(), output)
 			}
 			k.add(finding{Tier: "config", Subject: "syntax and meaning", Result: "ok", Detail: spelling.Count(len(cfg.Jobs), "job")})
-			for _, w := range origins.Warnings {
-				k.add(finding{"config", w.Origin.Where(), "warning", w.Detail(), 0})
-			}
 			k.people(cfg)
 			if !offline {
 				k.registry(cfg)

@@ -3,10 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -181,34 +179,5 @@ func TestCheckFrozenReplica(t *testing.T) {
 			}
 		}
 		return
-	}
-}
-
-// TestConfigWarnings: weir check, weir run and weir up name an environment variable that is no key.
-func TestConfigWarnings(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "weir.yaml")
-	job := "jobs:\n  - name: a\n    topic: a\n    time: {field: ts}\n    window: 1m\n"
-	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("WEIR_KAFKA_BROKER", "a:1")
-	const variable = "WEIR_KAFKA_BROKER: no key of this name; did you mean WEIR_KAFKA_BROKERS?"
-	taken, err := net.Listen("tcp", "127.0.0.1:0") // weir up ends at it
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	for _, args := range [][]string{
-		{"check", "--offline", "-c", file},
-		{"run", "-c", file, "--clickhouse.urls", "http://127.0.0.1:1", "--clickhouse.connect_timeout", "0s", "--log.format", "text"},
-		{"up", "-c", file, "--data", filepath.Join(dir, "data"), "--http.listen", taken.Addr().String(), "--log.format", "text"},
-	} {
-		var stdout, stderr bytes.Buffer
-		execute(await.Context(t), args, &stdout, &stderr)
-		out := stdout.String() + stderr.String()
-		if strings.Count(out, variable) != 1 {
-			t.Errorf("weir %s does not say %q once:\n%s", args[0], variable, out)
-		}
 	}
 }

@@ -43,12 +43,11 @@ The tables must exist: weir migrate creates and extends them.`,
 			if until != "" && until != "end" {
 				return &exit{exitUsage, fmt.Errorf("--until %s: only `end` is known", until), ""}
 			}
-			cfg, origins, err := loadConfig(c, config.Options{})
+			cfg, _, err := loadConfig(c, config.Options{})
 			if err != nil {
 				return err
 			}
 			log := newLog(c.ErrOrStderr(), cfg.Log)
-			warn(log, origins)
 			keepTo(int64(cfg.Memory))
 			collectOften()
 			return runJobs(c.Context(), cfg, runOptions{untilEnd: until == "end", newEpoch: newEpoch, log: log})
@@ -327,13 +326,6 @@ func answered[T any](ctx context.Context, cfg *config.Config, log *slog.Logger, 
 		return nil
 	})
 	return answer, cmp.Or(err, refused)
-}
-
-// warn logs what is suspicious in the configuration.
-func warn(log *slog.Logger, origins *config.Origins) {
-	for _, w := range origins.Warnings {
-		log.Warn(w.String())
-	}
 }
 
 // connected returns the configuration of a command that works on the tables, and a

@@ -99,7 +99,6 @@ is taken, that is an error.`,
 			if plan, ok := os.LookupEnv(workerEnv); ok {
 				return runWorker(plan, cfg, u.log)
 			}
-			warn(u.log, origins)
 			return u.run(c.Context())
 		},
 	}

@@ -104,36 +104,20 @@ func (r *reader) section(k *key, n *yaml.Node, path string) map[string]any {
 			}
 		}
 	}
-	if strings.Contains(path, "[") {
-		r.complete(k, n, path, values, given)
+	if !strings.Contains(path, "[") {
+		return values
 	}
-	return values
-}
-
-// complete fills in the keys of a list entry that were not given, and reports
-// keys that belong to another kind of entry.
-func (r *reader) complete(k *key, n *yaml.Node, path string, values map[string]any, given map[string]*yaml.Node) {
 	for _, c := range k.keys {
-		name, chosen, of := given[c.name], "", ""
-		if c.when.sibling != "" {
-			chosen, _ = values[c.when.sibling].(string)
-			if chosen == "" { // the sibling itself is missing or wrong, and was reported
-				continue
-			}
-			of = c.when.sibling + " " + chosen + " "
-		}
-		switch holds := c.when.holds(chosen); {
-		case name != nil && !holds:
-			r.complain(name, join(path, c.name), "belongs to %s %s; %s has none", c.when.sibling, either(c.when.values), chosen)
-		case name != nil || !holds:
-		case c.required:
-			r.complain(n, path, "%sneeds %s (%s)", of, c.name, firstSentence(c.doc))
+		chosen, _ := values[c.when.sibling].(string)
+		switch {
+		case given[c.name] != nil || !c.when.holds(chosen):
 		case c.kind == section && !c.optional:
-			values[c.name] = r.section(c, &yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Column: n.Column}, join(path, c.name))
+			values[c.name] = r.section(c, &yaml.Node{Kind: yaml.MappingNode}, join(path, c.name))
 		case c.def != "":
 			values[c.name] = c.defaultValue()
 		}
 	}
+	return values
 }
 
 // value reads the value of a key, and notes its place. A wrong value is reported and nil.

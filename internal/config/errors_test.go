@@ -17,7 +17,6 @@ import (
 //	$ --flush.interval=5           (arguments)
 //	the YAML
 //	-- the message, one line per problem
-//	!! a warning
 type badCase struct {
 	title     string
 	env, args []string
@@ -42,7 +41,7 @@ func readBadCases(t testing.TB) []badCase {
 				c.args = append(c.args, line[2:])
 			case strings.HasPrefix(line, "$ "):
 				c.env = append(c.env, line[2:])
-			case strings.HasPrefix(line, "-- "), strings.HasPrefix(line, "!! "):
+			case strings.HasPrefix(line, "-- "):
 			default:
 				doc = append(doc, line)
 			}
@@ -62,30 +61,25 @@ var line = regexp.MustCompile(`^[^:]+:[0-9]+:[0-9]+: ([a-z][^ ]*: )?[^ ].*$`)
 func TestMessages(t *testing.T) {
 	var out bytes.Buffer
 	for _, c := range readBadCases(t) {
-		_, origins, err := Load(Options{File: "weir.yaml", Data: []byte(c.yaml), Env: c.env, Flags: flagsOf(t, c.args...), NoJobs: !strings.Contains(c.yaml, "jobs")})
+		_, _, err := Load(Options{File: "weir.yaml", Data: []byte(c.yaml), Env: c.env, Flags: flagsOf(t, c.args...), NoJobs: !strings.Contains(c.yaml, "jobs")})
 		fmt.Fprintf(&out, "== %s\n", c.title)
 		for _, line := range append(c.env, c.args...) {
 			fmt.Fprintf(&out, "$ %s\n", line)
 		}
 		fmt.Fprintf(&out, "%s\n", c.yaml)
 		var list *Error
-		if !errors.As(err, &list) && len(origins.Warnings) == 0 {
-			t.Errorf("%s: no problem and no warning, but %v", c.title, err)
+		if !errors.As(err, &list) {
+			t.Errorf("%s: no problem, but %v", c.title, err)
 			continue
 		}
-		if list != nil {
-			for got := range strings.SplitSeq(list.Error(), "\n") {
-				fmt.Fprintf(&out, "-- %s\n", got)
-				if !line.MatchString(got) && !strings.HasPrefix(got, "WEIR_") && !strings.HasPrefix(got, "--") && !strings.HasPrefix(got, "and ") {
-					t.Errorf("%s: %q is not of the form file:line:col: path: problem", c.title, got)
-				}
+		for got := range strings.SplitSeq(list.Error(), "\n") {
+			fmt.Fprintf(&out, "-- %s\n", got)
+			if !line.MatchString(got) && !strings.HasPrefix(got, "WEIR_") && !strings.HasPrefix(got, "--") && !strings.HasPrefix(got, "and ") {
+				t.Errorf("%s: %q is not of the form file:line:col: path: problem", c.title, got)
 			}
 		}
-		for _, w := range origins.Warnings {
-			fmt.Fprintf(&out, "!! %s\n", w)
-		}
 		for _, secret := range []string{"hunter2", "hush"} {
-			if list != nil && strings.Contains(list.Error(), secret) {
+			if strings.Contains(list.Error(), secret) {
 				t.Errorf("%s: a message repeats a password", c.title)
 			}
 		}

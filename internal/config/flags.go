@@ -77,7 +77,7 @@ func outside(o Options, origins *Origins, ps *problems) map[string]any {
 	for _, name := range slices.Sorted(maps.Keys(variables)) { // Kubernetes, for example, sets WEIR_SERVICE_HOST by itself
 		near := slices.IndexFunc(known, func(k string) bool { return len(name) <= len(k)+2 && spelling.Distance(name, k) <= 2 })
 		if near >= 0 {
-			(*problems)(&origins.Warnings).add(Origin{Source: FromEnv, Name: name}, "", "no key of this name; did you mean %s?", known[near])
+			ps.add(Origin{Source: FromEnv, Name: name}, "", "no key of this name; did you mean %s?", known[near])
 		}
 	}
 	return values

@@ -53,11 +53,13 @@ func Load(o Options) (*Config, *Origins, error) {
 	if err != nil {
 		return nil, origins, fmt.Errorf("config: %w", err) // the walk accepted a value that does not decode
 	}
-	cfg.complete(origins)
 	v := &validator{cfg: cfg, origins: origins}
-	v.validate(o.NoJobs)
-	if !o.NoSecrets {
-		v.secrets()
+	if v.keys(); len(v.problems) == 0 {
+		cfg.complete(origins)
+		v.validate(o.NoJobs)
+		if !o.NoSecrets {
+			v.secrets()
+		}
 	}
 	if err := v.problems.err(); err != nil {
 		return nil, origins, err
@@ -157,13 +159,14 @@ func (v *validator) secrets() {
 			*into = NewSecret(string(data))
 		}
 	}
-	for _, k := range table().leaves() {
-		if k.secret == "" {
-			continue
+	table().walk(reflect.ValueOf(v.cfg).Elem(), "", func(k *key, section reflect.Value, at string) {
+		for _, c := range k.keys {
+			if c.secret != "" {
+				file := section.FieldByIndex(k.child(c.secret).index).String()
+				take(section.FieldByIndex(c.index).Addr().Interface().(*Secret), join(at, c.secret), file)
+			}
 		}
-		file := strings.TrimSuffix(k.path, k.name) + k.secret
-		take(v.cfg.field(k.path).Addr().Interface().(*Secret), file, v.cfg.field(file).String())
-	}
+	})
 	for i := range v.cfg.Jobs {
 		j := &v.cfg.Jobs[i]
 		path := j.Place + ".hash_key_file"
@@ -171,16 +174,6 @@ func (v *validator) secrets() {
 		key := j.HashKey.Reveal()
 		v.must(key == "" || len(key) >= 16, path, "%s has %d bytes; a hash key needs at least 16", j.HashKeyFile, len(key))
 	}
-}
-
-// field returns the field of a leaf.
-func (c *Config) field(path string) reflect.Value {
-	v, k := reflect.ValueOf(c).Elem(), table()
-	for name := range strings.SplitSeq(path, ".") {
-		k = k.child(name)
-		v = v.FieldByIndex(k.index)
-	}
-	return v
 }
 
 // Find returns the configuration file to use: the one given by a flag, else the

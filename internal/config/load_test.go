@@ -103,14 +103,14 @@ func TestPrecedence(t *testing.T) {
 		name, data, want string
 		env, args        []string
 	}{
-		{name: "default", want: "1s of default, [127.0.0.1:9092] of default"},
+		{name: "default", want: "1s of , [127.0.0.1:9092] of "},
 		{name: "file over default", data: file, want: "2s of weir.yaml:1:19, [file:1] of weir.yaml:2:18"},
 		{name: "an empty variable is none", data: file, env: []string{"WEIR_FLUSH_INTERVAL="}, want: "2s of weir.yaml:1:19, [file:1] of weir.yaml:2:18"},
 		{name: "environment over file", data: file, env: env, want: "3s of WEIR_FLUSH_INTERVAL, [env:1 env:2] of WEIR_KAFKA_BROKERS"},
 		{name: "flag over environment", data: file, env: env, args: args, want: "4s of --flush.interval, [flag:1 flag:2 flag:3] of --kafka.brokers"},
 	} {
 		cfg, origins := mustLoad(t, Options{File: "weir.yaml", Data: []byte(tc.data), Env: tc.env, Flags: flagsOf(t, tc.args...), NoJobs: true})
-		got := fmt.Sprintf("%s of %s, %s of %s", cfg.Flush.Interval, origins.Of("flush.interval"), cfg.Kafka.Brokers, origins.Of("kafka.brokers"))
+		got := fmt.Sprintf("%s of %s, %s of %s", cfg.Flush.Interval, origins.Of("flush.interval").Where(), cfg.Kafka.Brokers, origins.Of("kafka.brokers").Where())
 		if got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
 		}

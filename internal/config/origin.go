@@ -27,38 +27,19 @@ type Origin struct {
 // Where returns the place as an error message names it: weir.yaml:14:13,
 // WEIR_KAFKA_BROKERS, --kafka.brokers, or nothing for a default.
 func (o Origin) Where() string {
-	switch {
-	case o.Source == FromDefault:
-		return ""
-	case o.Source == FromFile && o.Line > 0:
+	if o.Line > 0 {
 		return fmt.Sprintf("%s:%d:%d", o.Name, o.Line, o.Column)
 	}
 	return o.Name
 }
 
-// String is Where, or "default".
-func (o Origin) String() string {
-	if o.Source == FromDefault {
-		return "default"
-	}
-	return o.Where()
-}
-
 // Origins tells for every value where it was written. The zero value says
 // "default" for all.
-type Origins struct {
-	places   map[string]Origin
-	Warnings []Problem // suspicious but harmless
-}
+type Origins struct{ places map[string]Origin }
 
 // Of returns the origin of the value at path (kafka.brokers, jobs[0].window),
 // or FromDefault if it was not given.
-func (o *Origins) Of(path string) Origin {
-	if o == nil {
-		return Origin{}
-	}
-	return o.places[path]
-}
+func (o *Origins) Of(path string) Origin { return o.places[path] }
 
 // nearest is Of for messages: it returns the place of the section for a value that is
 // missing.

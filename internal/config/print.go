@@ -1,7 +1,7 @@
 package config
 
 import (
-	"fmt"
+	"cmp"
 	"io"
 	"reflect"
 	"strconv"
@@ -79,15 +79,12 @@ func (p printer) value(k *key, v reflect.Value, path string) *yaml.Node {
 	default:
 		node = scalarNode(k, v)
 	}
-	node.LineComment = p.origins.Of(path).String()
+	node.LineComment = cmp.Or(p.origins.Of(path).Where(), "default")
 	return node
 }
 
 func scalarNode(k *key, v reflect.Value) *yaml.Node {
 	node, value := new(yaml.Node), v.Interface()
-	if s, ok := value.(fmt.Stringer); ok {
-		value = s.String()
-	}
 	if k.format == "operand" || k.format == "flag" {
 		quoted, err := strconv.Unquote(v.String())
 		if err != nil { // a number, true or false

@@ -25,12 +25,8 @@ type Problem struct {
 }
 
 // String returns the line: place: path: text.
-func (p Problem) String() string { return joined(p.Origin.Where(), p.Path, p.Text) }
-
-// Detail is String without the place.
-func (p Problem) Detail() string { return joined(p.Path, p.Text) }
-
-func joined(parts ...string) string {
+func (p Problem) String() string {
+	parts := []string{p.Origin.Where(), p.Path, p.Text}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }
 

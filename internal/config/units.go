@@ -93,6 +93,12 @@ func (d Duration) String() string { return printUnits(int64(d), durationUnits, "
 // first; zero is 0B.
 func (s Size) String() string { return printUnits(int64(s), sizeUnits, "0B") }
 
+// MarshalText is String.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// MarshalText is String.
+func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // UnmarshalText is ParseDuration.
 func (d *Duration) UnmarshalText(text []byte) (err error) {
 	*d, err = ParseDuration(string(text))

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +45,30 @@ func (v *validator) validate(noJobs bool) {
 	if len(v.problems) == 0 { // names of tables are made of windows and measures
 		v.tables()
 	}
+}
+
+// keys checks in every section that the keys that it needs are given, and none of another kind of section.
+func (v *validator) keys() {
+	table().walk(reflect.ValueOf(v.cfg).Elem(), "", func(k *key, section reflect.Value, at string) {
+		for _, c := range k.keys {
+			chosen, of, remedy := "", "", "add "+c.when.sibling
+			if sibling := k.child(c.when.sibling); sibling != nil {
+				if chosen = section.FieldByIndex(sibling.index).String(); chosen != "" {
+					of, remedy = sibling.name+" "+chosen+" ", chosen+" has none"
+				} else if sibling.required { // and missing
+					continue
+				}
+			}
+			path := join(at, c.name)
+			given := v.given(path) || slices.ContainsFunc(k.keys, func(s *key) bool { return s.secret == c.name && v.given(join(at, s.name)) })
+			switch holds := c.when.holds(chosen); {
+			case given && !holds:
+				v.complain(path, "belongs to %s %s; %s", c.when.sibling, either(c.when.values), remedy)
+			case c.required && !given && holds:
+				v.complain(at, "%sneeds %s (%s)", of, c.name, firstSentence(c.doc))
+			}
+		}
+	})
 }
 
 func (v *validator) connections() {
@@ -109,25 +134,9 @@ func (s *SASL) ExtensionList() []string {
 	return strings.Split(s.Extensions, ",")
 }
 
-// sasl checks that a mechanism has what it needs, and nothing of another one.
+// sasl checks what a mechanism needs beside single keys.
 func (v *validator) sasl(s *SASL) {
 	const at = "kafka.sasl."
-	remedy := "add mechanism"
-	if s.Mechanism != "" {
-		remedy = s.Mechanism + " has none"
-	}
-	for _, k := range table().child("kafka").child("sasl").keys {
-		secret := strings.TrimSuffix(k.path, "_file") // perhaps a variable
-		given := v.given(k.path, secret)
-		if k.when.sibling == "" {
-			continue
-		}
-		if holds := k.when.holds(s.Mechanism); holds && k.required {
-			v.must(given, at+"mechanism", "%s needs %s too; in a file, or as %s", s.Mechanism, k.name, (&key{path: secret}).env())
-		} else if given && !holds {
-			v.complain(k.path, "belongs to mechanism %s; %s", either(k.when.values), remedy)
-		}
-	}
 	if s.Mechanism == "oauthbearer" {
 		client := s.TokenURL != "" && s.ClientID != "" && v.given(at+"client_secret", at+"client_secret_file")
 		v.must(s.TokenFile != "" || client, at+"mechanism", "oauthbearer needs token_file, or token_url with client_id and client_secret_file")

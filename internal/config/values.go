@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -82,13 +83,8 @@ func (k *key) span() string {
 
 // example describes a value that could replace an empty one.
 func example(k *key) string {
-	switch {
-	case k.kind == duration:
-		return "a duration such as 30s"
-	case k.kind == size:
-		return "a size such as 64MiB"
-	case k.def != "":
-		return "a value such as " + k.def
+	if such := cmp.Or(k.def, map[kind]string{duration: "30s", size: "64MiB"}[k.kind]); such != "" {
+		return "a value such as " + such
 	}
 	return "a value"
 }
