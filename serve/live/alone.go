@@ -22,15 +22,15 @@ import (
 // window gets an error.
 
 const (
-	// lookAge is how long the result of a look at the sink is used.
-	lookAge = time.Second
-
 	// sinkTimeout is how long to wait for a look at the sink, and for its rows if memory can
 	// answer without them.
 	sinkTimeout = 5 * time.Second
 
 	// tryEvery is how long after a failure the sink is asked again.
 	tryEvery = time.Second
+
+	// saidFor is how long the measure partial has the reason of the last partial answer.
+	saidFor = 5 * time.Second
 )
 
 // errSinkTimeout ends the waiting.
@@ -49,19 +49,20 @@ func (s *source) ask(ctx context.Context, r *window.Range, f func(ctx context.Co
 	return f(asking)
 }
 
-// look asks the sink for nothing, to know whether it answers. One that does not answer soon
-// counts as away. While it is away, only one question at a time tries it again, now and then.
-func (s *source) look(ctx context.Context) (origin, error) {
+// look asks the sink for nothing, to know whether it answers, and says as of when. A sink that
+// does not answer soon counts as away. While it is away, only one question at a time tries it
+// again, now and then.
+func (s *source) look(ctx context.Context) (since time.Time, err error) {
 	if err := s.state.away(); err != nil {
-		return origin{}, err
+		return since, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, sinkTimeout, errSinkTimeout)
 	defer cancel()
-	_, from, err := s.looks.get(ctx, "", func(*work) (uint64, error) {
+	_, since, err = s.looks.get(ctx, "", func(*work) (uint64, error) {
 		return s.sink.Total(ctx, &window.Range{Group: make([][]byte, len(s.spec.By))})
 	})
 	s.state.tried(ctx, err)
-	return from, err
+	return since, err
 }
 
 // alone returns why the answer is that of memory alone, which is because of an error of the
@@ -103,7 +104,7 @@ type sinkState struct {
 
 	partial uint64    // answers that were made without it
 	reason  string    // why they are partial
-	until   time.Time // until when they may be served
+	until   time.Time // until when to say so
 }
 
 // onFlush takes note of what this process has flushed.
@@ -152,17 +153,17 @@ func (a *sinkState) tried(ctx context.Context, err error) {
 	}
 }
 
-// answeredAlone records that an answer is made without the sink: it may be served for
-// a while, also when the sink is back.
+// answeredAlone records that an answer is made without the sink. Its client may ask why
+// when the sink is back.
 func (a *sinkState) answeredAlone(cause error) (because string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.partial++
-	a.reason, a.until = aloneBecause(cause), time.Now().Add(ageDear)
+	a.reason, a.until = aloneBecause(cause), time.Now().Add(saidFor)
 	return a.reason
 }
 
-// why returns why answers that are served now may be partial; "" if none is.
+// why returns why answers of the last seconds may be partial; "" if none is.
 func (a *sinkState) why() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -175,14 +176,14 @@ func (a *sinkState) why() string {
 // reason answers the measure partial: why answers are or may be partial now.
 func (s *source) reason(ctx context.Context) (Answer, error) {
 	a := Answer{AsOf: time.Now()}
-	from, err := s.look(ctx)
+	since, err := s.look(ctx)
 	if ctx.Err() != nil {
 		return Answer{}, ctx.Err()
 	}
 	if err != nil {
 		a.Partial = aloneBecause(err)
 	} else {
-		a.AsOf, a.Partial = from.since, s.state.why()
+		a.AsOf, a.Partial = since, s.state.why()
 	}
 	if a.Partial != "" {
 		a.Value = Reason(a.Partial)

@@ -120,7 +120,7 @@ func TestAlone(t *testing.T) {
 		if v, found, err := l.lookup(t.Context(), reason); !found || err != nil {
 			t.Errorf("the measure partial is %q, %t, %v just after", v.Partial, found, err)
 		}
-		time.Sleep(ageDear)
+		time.Sleep(saidFor)
 		q := query{Job: w.spec.Job, Measure: Hits, Until: end}
 		if v, _, err := l.lookup(t.Context(), q); err != nil || v.Partial != "" || hits(v) != w.total() {
 			t.Errorf("%s, %v, partial %q when it is back", shown(v), err, v.Partial)
@@ -167,7 +167,7 @@ func TestFrozen(t *testing.T) {
 		}
 
 		// A question about an older window gets an error, just as soon.
-		time.Sleep(ageDear + tryEvery)
+		time.Sleep(saidFor + tryEvery)
 		began := time.Now()
 		old := now(Hits)
 		old.From -= 10 * w.spec.Window
@@ -176,7 +176,7 @@ func TestFrozen(t *testing.T) {
 		}
 
 		// While one question tries the sink, others do not wait.
-		time.Sleep(ageDear + tryEvery)
+		time.Sleep(saidFor + tryEvery)
 		var asked sync.WaitGroup
 		for i := range 10 {
 			asked.Go(func() {
@@ -192,7 +192,7 @@ func TestFrozen(t *testing.T) {
 		}
 		asked.Wait()
 		w.frozen = false
-		time.Sleep(ageDear)
+		time.Sleep(saidFor)
 		if v, _, err := l.lookup(t.Context(), now(Hits)); err != nil || v.Partial != "" {
 			t.Errorf("when the sink answers: %v, partial %q", err, v.Partial)
 		}

@@ -174,45 +174,37 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestServedAgain: a value is served again for a thousand times
-// as long as making it took, a hundred times as long as it waited for others, and no
-// longer than two seconds, or five if it is dear, or thirty if it is heavy.
+// TestServedAgain: a value serves again for two hundred times as long as making it took, and
+// until the oldest thing that it is made from is thirty seconds old; one that is to serve once
+// does not.
 func TestServedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var u reuse[int]
 		made := 0
-		get := func(took, waits time.Duration) int {
-			n, _, err := u.get(t.Context(), "key", func(w *work) (int, error) {
-				time.Sleep(took)
-				_ = w.wait(func() error { time.Sleep(waits); return nil })
-				made++
-				w.bytes = 10
-				return made, nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
-		step := func(after, took, waits time.Duration, want int) {
+		step := func(after, took, old time.Duration, want int) {
 			t.Helper()
 			time.Sleep(after)
-			if n := get(took, waits); n != want {
-				t.Errorf("value %d, want %d", n, want)
+			n, since, err := u.get(t.Context(), "key", func(w *work) (int, error) {
+				w.from(time.Now().Add(-old))
+				time.Sleep(took)
+				made++
+				w.bytes, w.once = 10, made == 5
+				return made, nil
+			})
+			if n != want || err != nil || since.After(time.Now()) {
+				t.Errorf("value %d of %v, %v; want %d", n, since, err, want)
 			}
 		}
+		const ms = time.Millisecond
 		step(0, 0, 0, 1)
-		step(0, time.Millisecond, 0, 2)
-		step(996*time.Millisecond, 0, 0, 2)
-		step(11*time.Millisecond, 400*time.Millisecond, 0, 3)
-		step(4590*time.Millisecond, 0, 0, 3)
-		step(11*time.Millisecond, 0, 4*time.Millisecond, 4)
-		step(395*time.Millisecond, 0, 0, 4)
-		step(2*time.Millisecond, 4*time.Millisecond, 0, 5)
-		step(1995*time.Millisecond, 0, 0, 5)
-		step(2*time.Millisecond, 600*time.Millisecond, 0, 6)
-		step(29_390*time.Millisecond, 0, 0, 6)
-		step(11*time.Millisecond, 0, 0, 7)
+		step(0, ms, 0, 2)
+		step(198*ms, 0, 0, 2)
+		step(2*ms, time.Second, 0, 3)
+		step(28_999*ms, 0, 0, 3)
+		step(ms, time.Second, 20*time.Second, 4)
+		step(8_999*ms, 0, 0, 4)
+		step(ms, time.Second, 0, 5)
+		step(0, ms, 0, 6)
 		if bytes := u.held(); bytes != 10 || len(u.made) != 1 {
 			t.Errorf("%d bytes in %d values, want 10 in one", bytes, len(u.made))
 		}

@@ -65,7 +65,7 @@ func (w *Windows) Groups(ctx context.Context, q Question, columns []int) (Groupi
 	}
 	g, _, err := s.groupings.get(ctx, id.String()+p.id, func(took *work) (Grouping, error) {
 		g, err := s.grouping(ctx, took, p, columns)
-		g.AsOf = took.origin().since
+		g.AsOf = took.since
 		return g, err
 	})
 	return g, err
@@ -74,7 +74,7 @@ func (w *Windows) Groups(ctx context.Context, q Question, columns []int) (Groupi
 // grouping reads the rows of memory and sink, some windows at a time, and merges each into
 // the value of its group.
 func (s *source) grouping(ctx context.Context, took *work, p *plan, columns []int) (g Grouping, err error) {
-	mem, err := ingredient(took, func() (snapshot, origin, error) { return s.memory(ctx, p.measure) })
+	mem, err := s.memory(ctx, took, p.measure)
 	if err != nil {
 		return g, err
 	}
@@ -84,9 +84,7 @@ func (s *source) grouping(ctx context.Context, took *work, p *plan, columns []in
 		r := &window.Range{From: from, Until: min(p.over.Until, from+groupsAtOnce*s.spec.Window), Group: p.over.Group}
 		t := mem.copy(s.spec, r, p.measure)
 		asking, cancel := context.WithTimeoutCause(ctx, sinkTimeout, errSinkTimeout)
-		err := took.wait(func() error {
-			return s.ask(asking, r, func(ctx context.Context) error { return s.sink.Rows(ctx, r, p.measure, t) })
-		})
+		err := s.ask(asking, r, func(ctx context.Context) error { return s.sink.Rows(ctx, r, p.measure, t) })
 		cancel()
 		if err != nil {
 			return g, err

@@ -64,7 +64,7 @@ func (s *source) list(ctx context.Context, took *work) (list []key.Key, err erro
 		}
 		return true
 	}
-	mem, err := ingredient(took, func() (snapshot, origin, error) { return s.memory(ctx, window.Counts) })
+	mem, err := s.memory(ctx, took, window.Counts)
 	if err != nil {
 		return nil, err
 	}

@@ -14,13 +14,10 @@
 // flushed (its ledger line was in the sink), for windows of any age. If there are
 // no other questions, that is as of the question.
 //
-// Questions must not take much of the pipeline's time. Therefore a snapshot of
-// memory is used again for a thousand times as long as making it took, and so is
-// the answer made from it, and for a hundred times as long as it waited for the sink. An
-// answer is at most two seconds old; five if making it, snapshot included, takes more than
-// 5 ms (collecting and sorting the positions of a hundred thousand people may); thirty if it
-// takes more than half a second, as for many thousands of windows: a sink that is slow is
-// asked less. Its age is that of the oldest thing it is made from.
+// Questions must not take much of the pipeline's time. Therefore a snapshot of memory
+// serves for two hundred times as long as making it took, and so does the answer made from
+// it: a sink that is slow is asked less. So an answer is at most two seconds old if making it
+// takes up to 5 ms, and thirty at most. Its age is that of the oldest thing it is made from.
 //
 // # Without the sink
 //
@@ -118,7 +115,7 @@ func New(cfg Config) *Windows {
 // to report flushes.
 func (w *Windows) Add(job Job, sink Sink) {
 	spec := job.Spec()
-	s := &source{job: job, spec: spec, sink: sink, clock: w.cfg.Now, budget: w.cfg.Memory, looks: reuse[uint64]{most: lookAge}}
+	s := &source{job: job, spec: spec, sink: sink, clock: w.cfg.Now, budget: w.cfg.Memory}
 	s.state.reads = w.cfg.Outages.Of(outage.ClickHouse, "live reads of job "+spec.Job)
 	now := s.now()
 	s.state.flushed = now - now%spec.Window

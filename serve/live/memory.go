@@ -16,9 +16,9 @@ import (
 // merging the tables costs more than asking each.
 type snapshot []*window.Table
 
-// memory returns the snapshot of a measure, or of window.Counts.
-func (s *source) memory(ctx context.Context, m int) (snapshot, origin, error) {
-	return s.snapshots.get(ctx, strconv.Itoa(m), func(took *work) (snapshot, error) {
+// memory returns the snapshot of a measure, or of window.Counts, for a value that is made from it.
+func (s *source) memory(ctx context.Context, of *work, m int) (snapshot, error) {
+	mem, since, err := s.snapshots.get(ctx, strconv.Itoa(m), func(took *work) (snapshot, error) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		tables, err := s.job.Live(ctx, &window.Range{From: window.Oldest, Until: window.Newest, Group: make([][]byte, len(s.spec.By)), Only: []int{m}})
@@ -30,6 +30,8 @@ func (s *source) memory(ctx context.Context, m int) (snapshot, origin, error) {
 		}
 		return tables, nil
 	})
+	of.from(since)
+	return mem, err
 }
 
 // first returns the start of the first window in the range that has a matching row; the end

@@ -82,17 +82,15 @@ func measured(v *window.Value) any {
 // asked; with a step, for each step of the range as well.
 func (s *source) read(ctx context.Context, took *work, r *window.Range, m int, step event.Time) (all series, err error) {
 	// Memory first, the sink then: what is flushed in between is in both.
-	mem, err := ingredient(took, func() (snapshot, origin, error) { return s.memory(ctx, m) })
+	mem, err := s.memory(ctx, took, m)
 	if err != nil {
 		return all, err
 	}
 	v := newValues(s.spec, r, m, step)
-	err = took.wait(func() error {
-		return s.ask(ctx, r, func(ctx context.Context) error { return s.merge(ctx, s.sink, r, v, mem) })
-	})
+	err = s.ask(ctx, r, func(ctx context.Context) error { return s.merge(ctx, s.sink, r, v, mem) })
 	about := Answer{}
 	if err != nil && ctx.Err() == nil {
-		took.most = ageDear // the sink may be back soon
+		took.once = true // the sink may be back soon
 		if about.Partial, err = s.alone(r, err); err == nil {
 			v = newValues(s.spec, r, m, step)
 			err = s.merge(ctx, nothing{}, r, v, mem)
@@ -101,7 +99,7 @@ func (s *source) read(ctx context.Context, took *work, r *window.Range, m int, s
 	if err != nil {
 		return all, err
 	}
-	about.AsOf = took.origin().since
+	about.AsOf = took.since
 	return v.answers(about), nil
 }
 

@@ -79,8 +79,7 @@ similar (` + "`ERR no job clikcs; is it clicks?`" + `). Where nothing was counte
 key, as in Redis: the count is 0, and a command for another kind of measure is no error.
 
 An answer holds all events that this process has counted and all that any process has
-flushed. It is at most two seconds old; five if making it takes more than 5 ms; thirty if
-it takes more than half a second.
+flushed. It is at most two seconds old, and up to thirty if making it takes more than 5 ms.
 
 While ClickHouse does not answer, windows that have not ended (` + "`now`" + `), and windows of
 which the process has flushed nothing, are answered from memory. Such an answer is
