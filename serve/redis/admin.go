@@ -12,47 +12,16 @@ import (
 const redisVersion = "7.2.0"
 
 var adminCommands = []command{
-	{name: "command", arity: -1, since: "2.8.13", family: "server", about: "the table: COUNT DOCS", differ: "Only what redis-cli shows while one types.", run: commandCommand},
-	{name: "config", arity: -2, since: "2.0.0", family: "server", about: "GET of the limits, SET of hll-sparse-max-bytes", differ: "Only the parameters that mean something here.", run: configCommand},
-	{name: "info", arity: -1, since: "1.0.0", family: "server", about: "the state of the server", differ: "Fewer fields, and always all of them.", run: info},
-	{name: "memory", arity: 3, keys: keySpec{2, 2, 1}, since: "4.0.0", family: "server", about: "USAGE of a key, by reckoning", run: memoryUsage},
-	{name: "function", arity: -2, flags: flagWrite, since: "7.0.0", family: "server", about: "FLUSH", differ: "There are no functions; Redis's own tests flush them.", run: func(c call, _ *keyspace) {
+	{name: "config", arity: -2, family: "server", about: "GET of the limits, SET of hll-sparse-max-bytes", differ: "Only the parameters that mean something here.", run: configCommand},
+	{name: "info", arity: -1, family: "server", about: "the state of the server", differ: "Fewer fields, and always all of them.", run: info},
+	{name: "memory", arity: 3, keys: keySpec{2, 2, 1}, family: "server", about: "USAGE of a key, by reckoning", run: memoryUsage},
+	{name: "function", arity: -2, flags: flagWrite, family: "server", about: "FLUSH", differ: "There are no functions; Redis's own tests flush them.", run: func(c call, _ *keyspace) {
 		if is(c.args[1], "FLUSH") && flushOption(c.args[2:]) {
 			c.w.Status("OK")
 		} else {
 			c.badSubcommand()
 		}
 	}},
-}
-
-func commandCommand(c call, _ *keyspace) {
-	switch n := len(c.args); {
-	case n == 2 && is(c.args[1], "COUNT"):
-		c.w.Int(int64(len(table)))
-	case n >= 2 && is(c.args[1], "DOCS"):
-		var list []*command
-		for _, name := range commandNames() {
-			wanted := n == 2
-			for _, a := range c.args[2:] {
-				wanted = wanted || is(a, strings.ToUpper(name))
-			}
-			if wanted {
-				list = append(list, table[name])
-			}
-		}
-		c.w.Map(len(list))
-		for _, cmd := range list {
-			c.w.BulkString(cmd.name)
-			c.w.Map(3)
-			for _, text := range []string{"summary", cmd.about, "since", cmd.since, "group", cmd.family} {
-				c.w.BulkString(text)
-			}
-		}
-	case n == 1:
-		c.w.Error("ERR ask COMMAND COUNT or COMMAND DOCS")
-	default:
-		c.badSubcommand()
-	}
 }
 
 // sparseParameter is the only parameter that CONFIG SET sets.

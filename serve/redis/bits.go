@@ -3,14 +3,14 @@ package redis
 import "weir/sketches/bitmap"
 
 var bitCommands = []command{
-	{name: "setbit", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.2.0", family: "bitmap", about: "sets a bit and answers the one that was there", run: setbit},
-	{name: "getbit", arity: 3, keys: firstKey, since: "2.2.0", family: "bitmap", about: "a bit", run: getbit},
-	{name: "bitcount", arity: -2, keys: firstKey, since: "2.6.0", family: "bitmap", about: "the number of ones, within a range of BYTEs or BITs if given", run: bitcount},
-	{name: "bitpos", arity: -3, keys: firstKey, since: "2.8.7", family: "bitmap", about: "the first bit that is 0 or 1", run: bitpos},
-	{name: "bitop", arity: -4, flags: flagWrite | flagGrow, keys: keySpec{2, -1, 1}, dest: 2, since: "2.6.0", family: "bitmap", about: "AND OR XOR NOT, and DIFF DIFF1 ANDOR ONE of Redis 8.2, into a key; the sources may be window keys",
+	{name: "setbit", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, family: "bitmap", about: "sets a bit and answers the one that was there", run: setbit},
+	{name: "getbit", arity: 3, keys: firstKey, family: "bitmap", about: "a bit", run: getbit},
+	{name: "bitcount", arity: -2, keys: firstKey, family: "bitmap", about: "the number of ones, within a range of BYTEs or BITs if given", run: bitcount},
+	{name: "bitpos", arity: -3, keys: firstKey, family: "bitmap", about: "the first bit that is 0 or 1", run: bitpos},
+	{name: "bitop", arity: -4, flags: flagWrite | flagGrow, keys: keySpec{2, -1, 1}, dest: 2, family: "bitmap", about: "AND OR XOR NOT, and DIFF DIFF1 ANDOR ONE of Redis 8.2, into a key; the sources may be window keys",
 		differ: "DIFF, DIFF1, ANDOR and ONE are those of Redis 8.2.", run: bitop},
-	{name: "bitfield", arity: -2, flags: flagWrite | flagGrow, keys: firstKey, since: "3.2.0", family: "bitmap", about: "GET, SET, INCRBY of integers of any width at any bit", run: func(c call, k *keyspace) { bitfield(c, k, false) }},
-	{name: "bitfield_ro", arity: -2, keys: firstKey, since: "6.0.0", family: "bitmap", about: "BITFIELD with GET only", run: func(c call, k *keyspace) { bitfield(c, k, true) }},
+	{name: "bitfield", arity: -2, flags: flagWrite | flagGrow, keys: firstKey, family: "bitmap", about: "GET, SET, INCRBY of integers of any width at any bit", run: func(c call, k *keyspace) { bitfield(c, k, false) }},
+	{name: "bitfield_ro", arity: -2, keys: firstKey, family: "bitmap", about: "BITFIELD with GET only", run: func(c call, k *keyspace) { bitfield(c, k, true) }},
 }
 
 // bitOffset reads the offset of SETBIT or GETBIT, which must be within so many bytes.
@@ -73,6 +73,33 @@ func getbit(c call, k *keyspace) {
 	}
 }
 
+// A bitString is the bits of a string: of a window key they are not made into bytes.
+type bitString interface {
+	Count() uint64
+	CountIn(start, end int64, unit bitmap.Unit) uint64
+	PosFrom(bit int, start int64) int64
+	PosIn(bit int, start, end int64, unit bitmap.Unit) int64
+}
+
+type byteBits []byte
+
+func (b byteBits) Count() uint64 { return bitmap.Count(b) }
+func (b byteBits) CountIn(start, end int64, unit bitmap.Unit) uint64 {
+	return bitmap.CountIn(b, start, end, unit)
+}
+func (b byteBits) PosFrom(bit int, start int64) int64 { return bitmap.PosFrom(b, bit, start) }
+func (b byteBits) PosIn(bit int, start, end int64, unit bitmap.Unit) int64 {
+	return bitmap.PosIn(b, bit, start, end, unit)
+}
+
+func (c call) bitString(k *keyspace, it *item) bitString {
+	if a := it.bits(); a != nil {
+		return a
+	}
+	text, _ := c.text(k, it)
+	return byteBits(text)
+}
+
 // bitUnit reads BYTE or BIT from argument n; without that argument it is BYTE.
 func (c call) bitUnit(n int) (unit bitmap.Unit, ok bool) {
 	if len(c.args) <= n {
@@ -94,23 +121,12 @@ func bitcount(c call, k *keyspace) {
 		c.w.Int(0)
 		return
 	}
-	var text []byte // of a window key it need not be made
-	if it.bits() == nil {
-		text, _ = c.text(k, it)
-	}
+	bits := c.bitString(k, it)
 	switch len(c.args) {
 	case 2:
-		if it.bits() != nil {
-			c.w.Int(int64(it.bits().Count()))
-		} else {
-			c.w.Int(int64(bitmap.Count(text)))
-		}
+		c.w.Int(int64(bits.Count()))
 	case 4, 5:
-		start, ok := c.integer(c.args[2])
-		if !ok {
-			return
-		}
-		end, ok := c.integer(c.args[3])
+		start, end, ok := c.bounds()
 		if !ok {
 			return
 		}
@@ -118,13 +134,8 @@ func bitcount(c call, k *keyspace) {
 			c.w.Int(0) // Redis up to 7.2 does not check what follows
 			return
 		}
-		unit, ok := c.bitUnit(4)
-		switch {
-		case !ok:
-		case it.bits() != nil:
-			c.w.Int(int64(it.bits().CountIn(start, end, unit)))
-		default:
-			c.w.Int(int64(bitmap.CountIn(text, start, end, unit)))
+		if unit, ok := c.bitUnit(4); ok {
+			c.w.Int(int64(bits.CountIn(start, end, unit)))
 		}
 	default:
 		c.w.Error(errSyntax)
@@ -149,10 +160,7 @@ func bitpos(c call, k *keyspace) {
 		c.w.Int(-int64(bit))
 		return
 	}
-	var text []byte // of a window key it need not be made
-	if it.bits() == nil {
-		text, _ = c.text(k, it)
-	}
+	bits := c.bitString(k, it)
 	switch len(c.args) {
 	case 3, 4:
 		var start int64
@@ -161,12 +169,7 @@ func bitpos(c call, k *keyspace) {
 				return
 			}
 		}
-		switch {
-		case it.bits() != nil:
-			c.w.Int(it.bits().PosFrom(bit, start))
-		default:
-			c.w.Int(bitmap.PosFrom(text, bit, start))
-		}
+		c.w.Int(bits.PosFrom(bit, start))
 	case 5, 6:
 		start, ok := c.integer(c.args[3])
 		if !ok {
@@ -176,13 +179,8 @@ func bitpos(c call, k *keyspace) {
 		if !ok {
 			return
 		}
-		end, ok := c.integer(c.args[4])
-		switch {
-		case !ok:
-		case it.bits() != nil:
-			c.w.Int(it.bits().PosIn(bit, start, end, unit))
-		default:
-			c.w.Int(bitmap.PosIn(text, bit, start, end, unit))
+		if end, ok := c.integer(c.args[4]); ok {
+			c.w.Int(bits.PosIn(bit, start, end, unit))
 		}
 	default:
 		c.w.Error(errSyntax)

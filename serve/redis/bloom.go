@@ -3,13 +3,13 @@ package redis
 import "weir/sketches/bloom"
 
 var bloomCommands = []command{
-	{name: "bf.reserve", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "makes a filter: error rate, capacity; EXPANSION n, NONSCALING", run: bfReserve},
-	{name: "bf.add", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "adds an item; 1 if it was new", run: func(c call, k *keyspace) { bfAdd(c, k, false) }},
-	{name: "bf.madd", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "adds items", run: func(c call, k *keyspace) { bfAdd(c, k, true) }},
-	{name: "bf.exists", arity: 3, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "whether an item may have been added", run: func(c call, k *keyspace) { bfExists(c, k, false) }},
-	{name: "bf.mexists", arity: -3, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "whether items may have been added", run: func(c call, k *keyspace) { bfExists(c, k, true) }},
-	{name: "bf.info", arity: 2, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "capacity, size, filters, items, expansion", run: bfInfo},
-	{name: "bf.card", arity: 2, keys: firstKey, since: "bf 2.4.4", family: "bloom", about: "the number of items accepted",
+	{name: "bf.reserve", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, family: "bloom", about: "makes a filter: error rate, capacity; EXPANSION n, NONSCALING", run: bfReserve},
+	{name: "bf.add", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, family: "bloom", about: "adds an item; 1 if it was new", run: func(c call, k *keyspace) { bfAdd(c, k, false) }},
+	{name: "bf.madd", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, family: "bloom", about: "adds items", run: func(c call, k *keyspace) { bfAdd(c, k, true) }},
+	{name: "bf.exists", arity: 3, keys: firstKey, family: "bloom", about: "whether an item may have been added", run: func(c call, k *keyspace) { bfExists(c, k, false) }},
+	{name: "bf.mexists", arity: -3, keys: firstKey, family: "bloom", about: "whether items may have been added", run: func(c call, k *keyspace) { bfExists(c, k, true) }},
+	{name: "bf.info", arity: 2, keys: firstKey, family: "bloom", about: "capacity, size, filters, items, expansion", run: bfInfo},
+	{name: "bf.card", arity: 2, keys: firstKey, family: "bloom", about: "the number of items accepted",
 		differ: "Not of window keys: their filters do not count; a hll measure does.", run: bfCard},
 }
 

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 
 	"weir/internal/await"
 	"weir/internal/redistest"
-	"weir/internal/tcptest"
 	"weir/sketches/bitmap"
 )
 
@@ -350,26 +348,5 @@ func TestOrigin(t *testing.T) {
 		if c.guessed(); len(s.guessers) > guessersMost || s.guessers[c.origin()].IsZero() {
 			t.Fatalf("guess %d: %d addresses are known", i, len(s.guessers))
 		}
-	}
-}
-
-// TestStopWaitsForNoCommand: the server ends although a command is still running.
-func TestStopWaitsForNoCommand(t *testing.T) {
-	runs, goOn := make(chan struct{}), make(chan struct{})
-	table["hang"] = &command{name: "hang", arity: 1, run: func(call, *keyspace) { close(runs); <-goOn }}
-	defer delete(table, "hang")
-	defer close(goOn)
-	s := New(Config{})
-	l := tcptest.Listen(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	if _, err := io.WriteString(raw(t, l.Addr().String()), "HANG\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	<-runs
-	cancel()
-	if err := await.Receive(t, "its end", ended); err != nil {
-		t.Error(err)
 	}
 }

@@ -1,10 +1,9 @@
 package redis
 
 import (
-	"errors"
+	"bytes"
 	"math"
 	"strconv"
-	"strings"
 
 	"weir/serve/resp"
 	"weir/sketches/bitmap"
@@ -71,51 +70,8 @@ func (c call) float(arg []byte) (float64, bool) {
 	return v, ok
 }
 
-// parseFloat reads a number as strtod of C does, but refuses NaN, blanks around
-// the number, and numbers that float64 cannot hold.
+// parseFloat reads a decimal number, or an infinite one, that float64 can hold.
 func parseFloat(b []byte) (float64, bool) {
-	v, err := strtod(b)
-	return v, err == nil && !math.IsNaN(v)
-}
-
-// strtod reads a number. For a number beyond float64, or so small that it is none of
-// float64 but 0, it returns the nearest value and strconv.ErrRange; for a text that is no
-// number, strconv.ErrSyntax.
-func strtod(b []byte) (float64, error) {
-	if len(b) == 0 || len(b) > 512 {
-		return 0, strconv.ErrSyntax
-	}
-	s := string(b)
-	hex := false
-	for i := range len(s) {
-		switch c := s[i]; c {
-		case '_':
-			return 0, strconv.ErrSyntax
-		case 'x', 'X':
-			hex = true
-		case 'p', 'P':
-			hex = false // an exponent is there already
-		}
-	}
-	if hex {
-		s += "p0" // C does without
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	if errors.Is(err, strconv.ErrRange) || err == nil && v == 0 && !writtenZero(s) {
-		return v, strconv.ErrRange
-	}
-	return v, err
-}
-
-// writtenZero reports whether a number that was read as 0 is 0 as it is written, too:
-// whether it has no other digit in front of its exponent.
-func writtenZero(s string) bool {
-	end, digits := "eE", "123456789"
-	if strings.ContainsAny(s, "xX") {
-		end, digits = "pP", digits+"abcdefABCDEF"
-	}
-	if i := strings.IndexAny(s, end); i >= 0 {
-		s = s[:i]
-	}
-	return !strings.ContainsAny(s, digits)
+	v, err := strconv.ParseFloat(string(b), 64)
+	return v, err == nil && !math.IsNaN(v) && !bytes.ContainsAny(b, "xX_")
 }

@@ -7,16 +7,16 @@ import (
 )
 
 var connectionCommands = []command{
-	{name: "ping", arity: -1, since: "1.0.0", family: "connection", about: "PONG, or the argument", run: ping},
-	{name: "echo", arity: 2, since: "1.0.0", family: "connection", about: "the argument", run: func(c call, _ *keyspace) { c.w.Bulk(c.args[1]) }},
-	{name: "select", arity: 2, since: "1.0.0", family: "connection", about: "chooses database 0", differ: "There is only that one.", run: selectDB},
-	{name: "quit", arity: -1, flags: flagNoAuth | flagNoQueue, since: "1.0.0", family: "connection", about: "ends the connection", run: func(c call, _ *keyspace) {
+	{name: "ping", arity: -1, family: "connection", about: "PONG, or the argument", run: ping},
+	{name: "echo", arity: 2, family: "connection", about: "the argument", run: func(c call, _ *keyspace) { c.w.Bulk(c.args[1]) }},
+	{name: "select", arity: 2, family: "connection", about: "chooses database 0", differ: "There is only that one.", run: selectDB},
+	{name: "quit", arity: -1, flags: flagNoAuth | flagNoQueue, family: "connection", about: "ends the connection", run: func(c call, _ *keyspace) {
 		c.w.Status("OK")
 		c.client.closing = true
 	}},
-	{name: "auth", arity: -2, flags: flagNoAuth, since: "1.0.0", family: "connection", about: "[user] password", differ: "The only user is default.", run: auth},
-	{name: "hello", arity: -1, flags: flagNoAuth, since: "6.0.0", family: "connection", about: "chooses RESP2 or RESP3; AUTH, SETNAME", run: hello},
-	{name: "client", arity: -2, since: "2.4.0", family: "connection", about: "ID GETNAME SETNAME SETINFO", differ: "SETINFO is accepted and forgotten.", run: clientCommand},
+	{name: "auth", arity: -2, flags: flagNoAuth, family: "connection", about: "[user] password", differ: "The only user is default.", run: auth},
+	{name: "hello", arity: -1, flags: flagNoAuth, family: "connection", about: "chooses RESP2 or RESP3; AUTH, SETNAME", run: hello},
+	{name: "client", arity: -2, family: "connection", about: "ID GETNAME SETNAME SETINFO", differ: "SETINFO is accepted and forgotten.", run: clientCommand},
 }
 
 func ping(c call, _ *keyspace) {

@@ -8,16 +8,16 @@ import (
 )
 
 var geoCommands = []command{
-	{name: "geoadd", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, since: "3.2.0", family: "geo", about: "adds members at positions; NX XX CH", run: geoadd},
-	{name: "geodist", arity: -4, keys: firstKey, since: "3.2.0", family: "geo", about: "the distance of two members in m, km, ft or mi", run: geodist},
-	{name: "geopos", arity: -2, keys: firstKey, since: "3.2.0", family: "geo", about: "the positions of members", run: geopos},
-	{name: "geohash", arity: -2, keys: firstKey, since: "3.2.0", family: "geo", about: "the geohash texts of members", run: geohash},
-	{name: "georadius", arity: -6, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a position; may STORE them", run: func(c call, k *keyspace) { georadius(c, k, search{store: true}) }},
-	{name: "georadius_ro", arity: -6, keys: firstKey, since: "3.2.10", family: "geo", about: "members within a radius of a position", run: func(c call, k *keyspace) { georadius(c, k, search{}) }},
-	{name: "georadiusbymember", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a member; may STORE them", run: func(c call, k *keyspace) { georadius(c, k, search{byMember: true, store: true}) }},
-	{name: "georadiusbymember_ro", arity: -5, keys: firstKey, since: "3.2.10", family: "geo", about: "members within a radius of a member", run: func(c call, k *keyspace) { georadius(c, k, search{byMember: true}) }},
-	{name: "geosearch", arity: -7, keys: firstKey, since: "6.2.0", family: "geo", about: "members within a circle or a box around a position or a member", run: func(c call, k *keyspace) { geosearch(c, k, search{free: true}, 2) }},
-	{name: "geosearchstore", arity: -8, flags: flagWrite | flagGrow, keys: keySpec{1, 2, 1}, dest: 1, since: "6.2.0", family: "geo", about: "GEOSEARCH into a key; the source may be a window key", run: func(c call, k *keyspace) { geosearch(c, k, search{free: true, store: true}, 3) }},
+	{name: "geoadd", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, family: "geo", about: "adds members at positions; NX XX CH", run: geoadd},
+	{name: "geodist", arity: -4, keys: firstKey, family: "geo", about: "the distance of two members in m, km, ft or mi", run: geodist},
+	{name: "geopos", arity: -2, keys: firstKey, family: "geo", about: "the positions of members", run: geopos},
+	{name: "geohash", arity: -2, keys: firstKey, family: "geo", about: "the geohash texts of members", run: geohash},
+	{name: "georadius", arity: -6, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, family: "geo", about: "members within a radius of a position; may STORE them", run: func(c call, k *keyspace) { georadius(c, k, search{store: true}) }},
+	{name: "georadius_ro", arity: -6, keys: firstKey, family: "geo", about: "members within a radius of a position", run: func(c call, k *keyspace) { georadius(c, k, search{}) }},
+	{name: "georadiusbymember", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, family: "geo", about: "members within a radius of a member; may STORE them", run: func(c call, k *keyspace) { georadius(c, k, search{byMember: true, store: true}) }},
+	{name: "georadiusbymember_ro", arity: -5, keys: firstKey, family: "geo", about: "members within a radius of a member", run: func(c call, k *keyspace) { georadius(c, k, search{byMember: true}) }},
+	{name: "geosearch", arity: -7, keys: firstKey, family: "geo", about: "members within a circle or a box around a position or a member", run: func(c call, k *keyspace) { geosearch(c, k, search{free: true}, 2) }},
+	{name: "geosearchstore", arity: -8, flags: flagWrite | flagGrow, keys: keySpec{1, 2, 1}, dest: 1, family: "geo", about: "GEOSEARCH into a key; the source may be a window key", run: func(c call, k *keyspace) { geosearch(c, k, search{free: true, store: true}, 3) }},
 }
 
 // place reads a longitude and a latitude; if they are none, it sends the error.

@@ -7,11 +7,11 @@ import (
 )
 
 var hllCommands = []command{
-	{name: "pfadd", arity: -2, flags: flagWrite | flagGrow, keys: firstKey, since: "2.8.9", family: "hyperloglog", about: "adds elements; 1 if the estimate may have changed", run: pfadd},
-	{name: "pfcount", arity: -2, keys: allKeys, since: "2.8.9", family: "hyperloglog", about: "about how many different elements there are in one or more keys", run: pfcount},
-	{name: "pfmerge", arity: -2, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, since: "2.8.9", family: "hyperloglog", about: "makes the first key the union of all; the others may be window keys", run: pfmerge},
-	{name: "pfdebug", arity: 3, flags: flagWrite, keys: keySpec{2, 2, 1}, since: "2.8.9", family: "hyperloglog", about: "GETREG, ENCODING, TODENSE of a key", run: pfdebug},
-	{name: "pfselftest", arity: 1, since: "2.8.9", family: "hyperloglog", about: "OK", differ: "Tests nothing: the sketch has its own tests.", run: func(c call, k *keyspace) { c.w.Status("OK") }},
+	{name: "pfadd", arity: -2, flags: flagWrite | flagGrow, keys: firstKey, family: "hyperloglog", about: "adds elements; 1 if the estimate may have changed", run: pfadd},
+	{name: "pfcount", arity: -2, keys: allKeys, family: "hyperloglog", about: "about how many different elements there are in one or more keys", run: pfcount},
+	{name: "pfmerge", arity: -2, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, family: "hyperloglog", about: "makes the first key the union of all; the others may be window keys", run: pfmerge},
+	{name: "pfdebug", arity: 3, flags: flagWrite, keys: keySpec{2, 2, 1}, family: "hyperloglog", about: "GETREG, ENCODING, TODENSE of a key", run: pfdebug},
+	{name: "pfselftest", arity: 1, family: "hyperloglog", about: "OK", differ: "Tests nothing: the sketch has its own tests.", run: func(c call, k *keyspace) { c.w.Status("OK") }},
 }
 
 // hllError sends an error of package hll, which begins with Redis's code already.

@@ -1,28 +1,27 @@
 package redis
 
 import (
-	"bytes"
 	"math"
 	"strconv"
 )
 
 var keyCommands = []command{
-	{name: "del", arity: -2, flags: flagWrite, keys: allKeys, since: "1.0.0", family: "generic", about: "deletes keys", run: del},
-	{name: "unlink", arity: -2, flags: flagWrite, keys: allKeys, since: "4.0.0", family: "generic", about: "deletes keys", run: del},
-	{name: "exists", arity: -2, keys: allKeys, since: "1.0.0", family: "generic", about: "how many of the keys exist", run: exists},
-	{name: "expire", arity: -3, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "generic", about: "ends a key after so many seconds; NX XX GT LT", run: func(c call, k *keyspace) { expire(c, k, true, false) }},
-	{name: "pexpire", arity: -3, flags: flagWrite, keys: firstKey, since: "2.6.0", family: "generic", about: "ends a key after so many milliseconds; NX XX GT LT", run: func(c call, k *keyspace) { expire(c, k, false, false) }},
-	{name: "expireat", arity: -3, flags: flagWrite, keys: firstKey, since: "1.2.0", family: "generic", about: "ends a key at a Unix time in seconds; NX XX GT LT", run: func(c call, k *keyspace) { expire(c, k, true, true) }},
-	{name: "pexpireat", arity: -3, flags: flagWrite, keys: firstKey, since: "2.6.0", family: "generic", about: "ends a key at a Unix time in milliseconds; NX XX GT LT", run: func(c call, k *keyspace) { expire(c, k, false, true) }},
-	{name: "ttl", arity: 2, keys: firstKey, since: "1.0.0", family: "generic", about: "seconds left; −1: no end; −2: no key", run: func(c call, k *keyspace) { ttl(c, k, 1000) }},
-	{name: "pttl", arity: 2, keys: firstKey, since: "2.6.0", family: "generic", about: "milliseconds left; −1: no end; −2: no key", run: func(c call, k *keyspace) { ttl(c, k, 1) }},
-	{name: "persist", arity: 2, flags: flagWrite, keys: firstKey, since: "2.2.0", family: "generic", about: "takes the end from a key", run: persist},
-	{name: "type", arity: 2, keys: firstKey, since: "1.0.0", family: "generic", about: "string, set, zset, list, MBbloom--, TopK-TYPE, TDIS-TYPE or none", run: typeOf},
-	{name: "keys", arity: 2, flags: flagList, since: "1.0.0", family: "generic", about: "every key that matches a pattern, window keys included", run: keys},
-	{name: "scan", arity: -2, flags: flagList, since: "2.8.0", family: "generic", about: "the keys, some at a time, window keys last; MATCH COUNT", differ: "Without TYPE.", run: scanKeys},
-	{name: "dbsize", arity: 1, since: "1.0.0", family: "server", about: "the number of scratch keys", run: func(c call, k *keyspace) { c.w.Int(int64(len(k.index))) }},
-	{name: "flushdb", arity: -1, flags: flagWrite, since: "1.0.0", family: "server", about: "deletes every scratch key", run: flush},
-	{name: "flushall", arity: -1, flags: flagWrite, since: "1.0.0", family: "server", about: "deletes every scratch key", run: flush},
+	{name: "del", arity: -2, flags: flagWrite, keys: allKeys, family: "generic", about: "deletes keys", run: del},
+	{name: "unlink", arity: -2, flags: flagWrite, keys: allKeys, family: "generic", about: "deletes keys", run: del},
+	{name: "exists", arity: -2, keys: allKeys, family: "generic", about: "how many of the keys exist", run: exists},
+	{name: "expire", arity: -3, flags: flagWrite, keys: firstKey, family: "generic", about: "ends a key after so many seconds; NX XX GT LT", run: func(c call, k *keyspace) { expire(c, k, true, false) }},
+	{name: "pexpire", arity: -3, flags: flagWrite, keys: firstKey, family: "generic", about: "ends a key after so many milliseconds; NX XX GT LT", run: func(c call, k *keyspace) { expire(c, k, false, false) }},
+	{name: "expireat", arity: -3, flags: flagWrite, keys: firstKey, family: "generic", about: "ends a key at a Unix time in seconds; NX XX GT LT", run: func(c call, k *keyspace) { expire(c, k, true, true) }},
+	{name: "pexpireat", arity: -3, flags: flagWrite, keys: firstKey, family: "generic", about: "ends a key at a Unix time in milliseconds; NX XX GT LT", run: func(c call, k *keyspace) { expire(c, k, false, true) }},
+	{name: "ttl", arity: 2, keys: firstKey, family: "generic", about: "seconds left; −1: no end; −2: no key", run: func(c call, k *keyspace) { ttl(c, k, 1000) }},
+	{name: "pttl", arity: 2, keys: firstKey, family: "generic", about: "milliseconds left; −1: no end; −2: no key", run: func(c call, k *keyspace) { ttl(c, k, 1) }},
+	{name: "persist", arity: 2, flags: flagWrite, keys: firstKey, family: "generic", about: "takes the end from a key", run: persist},
+	{name: "type", arity: 2, keys: firstKey, family: "generic", about: "string, set, zset, list, MBbloom--, TopK-TYPE, TDIS-TYPE or none", run: typeOf},
+	{name: "keys", arity: 2, flags: flagList, family: "generic", about: "every key that matches a pattern, window keys included", run: keys},
+	{name: "scan", arity: -2, flags: flagList, family: "generic", about: "the keys, some at a time, all window keys with the last; MATCH COUNT", differ: "Without TYPE.", run: scanKeys},
+	{name: "dbsize", arity: 1, family: "server", about: "the number of scratch keys", run: func(c call, k *keyspace) { c.w.Int(int64(len(k.index))) }},
+	{name: "flushdb", arity: -1, flags: flagWrite, family: "server", about: "deletes every scratch key", run: flush},
+	{name: "flushall", arity: -1, flags: flagWrite, family: "server", about: "deletes every scratch key", run: flush},
 }
 
 func del(c call, k *keyspace) {
@@ -138,12 +137,17 @@ func keys(c call, k *keyspace) {
 	pattern := string(c.args[1])
 	var found []string
 	scan(0, len(k.order), math.MaxInt, k.matching(pattern, &found))
-	for _, l := range k.listed {
-		if match(pattern, l.key) {
-			found = append(found, l.key)
+	k.matchingWindows(pattern, &found)
+	c.strings(found)
+}
+
+// matchingWindows gathers the window keys that match a pattern.
+func (k *keyspace) matchingWindows(pattern string, found *[]string) {
+	for _, key := range k.listed {
+		if match(pattern, key) {
+			*found = append(*found, key)
 		}
 	}
-	c.strings(found)
 }
 
 // matching returns a function for scan that gathers the keys that match a pattern.
@@ -169,26 +173,13 @@ type scanQuery struct {
 	count   int
 }
 
-// cursor reads the cursor of SCAN or SSCAN as strtoul of C does; if it is none, it sends
-// the error. To C a text ends at its first byte 0.
+// cursor reads the cursor of SCAN or SSCAN; if it is none, it sends the error.
 func (c call) cursor(arg []byte) (cursor uint64, ok bool) {
-	arg, _, _ = bytes.Cut(arg, []byte{0})
-	if len(arg) == 0 {
-		return 0, true
-	}
-	digits, minus := arg, arg[0] == '-'
-	if minus || arg[0] == '+' {
-		digits = arg[1:]
-	}
-	cursor, err := strconv.ParseUint(string(digits), 10, 64)
+	cursor, err := strconv.ParseUint(string(arg), 10, 64)
 	if err != nil {
 		c.w.Error("ERR invalid cursor")
-		return 0, false
 	}
-	if minus {
-		cursor = -cursor
-	}
-	return cursor, true
+	return cursor, err == nil
 }
 
 // scanOptions reads the options of a scan.
@@ -233,18 +224,9 @@ func scanKeys(c call, k *keyspace) {
 		return
 	}
 	var found []string
-	var next uint64
-	if q.cursor < windowCursor {
-		next = scan(q.cursor, len(k.order), q.count, k.matching(q.pattern, &found))
-		if next == 0 && len(k.listed) > 0 {
-			next = windowCursor
-		}
-	} else {
-		next = k.scanWindows(q.cursor, q.count, func(key string) {
-			if match(q.pattern, key) {
-				found = append(found, key)
-			}
-		})
+	next := scan(q.cursor, len(k.order), q.count, k.matching(q.pattern, &found))
+	if next == 0 {
+		k.matchingWindows(q.pattern, &found)
 	}
 	c.sendScan(next, found)
 }

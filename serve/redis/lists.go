@@ -5,16 +5,15 @@ import "slices"
 // Lists are not sketches. These few commands make keys of another type, which Redis's own
 // tests need.
 var listCommands = []command{
-	{name: "lpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "list", about: "puts elements in front of a list", run: func(c call, k *keyspace) { push(c, k, true) }},
-	{name: "rpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "list", about: "puts elements behind a list", run: func(c call, k *keyspace) { push(c, k, false) }},
-	{name: "rpop", arity: 2, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "list", about: "takes the last element of a list", differ: "Without a count.", run: rpop},
+	{name: "lpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, family: "list", about: "puts elements in front of a list", run: func(c call, k *keyspace) { push(c, k, true) }},
+	{name: "rpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, family: "list", about: "puts elements behind a list", run: func(c call, k *keyspace) { push(c, k, false) }},
+	{name: "rpop", arity: 2, flags: flagWrite, keys: firstKey, family: "list", about: "takes the last element of a list", differ: "Without a count.", run: rpop},
 }
 
-// A list is the value of a list key, in two stacks: elements are pushed in front of the
-// first one and behind the second one.
+// A list is the value of a list key.
 type list struct {
-	front, back [][]byte
-	bytes       int
+	elements [][]byte
+	bytes    int
 }
 
 func push(c call, k *keyspace, front bool) {
@@ -27,15 +26,15 @@ func push(c call, k *keyspace, front bool) {
 	}
 	l := valueOf[list](it)
 	for _, a := range c.args[2:] {
-		stack := &l.back
+		at := len(l.elements)
 		if front {
-			stack = &l.front
+			at = 0
 		}
-		*stack = append(*stack, append([]byte{}, a...))
+		l.elements = slices.Insert(l.elements, at, append([]byte{}, a...))
 		l.bytes += 24 + 16 + len(a)
 	}
 	k.touch(it)
-	c.w.Int(int64(len(l.front) + len(l.back)))
+	c.w.Int(int64(len(l.elements)))
 }
 
 func rpop(c call, k *keyspace) {
@@ -48,15 +47,11 @@ func rpop(c call, k *keyspace) {
 		return
 	}
 	l := valueOf[list](it)
-	if len(l.back) == 0 { // the last element is the first that was pushed in front
-		slices.Reverse(l.front)
-		l.front, l.back = nil, l.front
-	}
-	last := l.back[len(l.back)-1]
-	l.back = l.back[:len(l.back)-1]
+	last := l.elements[len(l.elements)-1]
+	l.elements = l.elements[:len(l.elements)-1]
 	l.bytes -= 24 + 16 + len(last)
 	c.w.Bulk(last)
-	if len(l.front)+len(l.back) == 0 {
+	if len(l.elements) == 0 {
 		k.drop(it)
 	} else {
 		k.touch(it)

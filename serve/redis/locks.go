@@ -8,12 +8,12 @@ import (
 )
 
 var lockCommands = []command{
-	{name: "delex", arity: 4, flags: flagWrite, keys: firstKey, since: "8.4.0", family: "locks", about: "deletes a key if its value is this one: IFEQ",
+	{name: "delex", arity: 4, flags: flagWrite, keys: firstKey, family: "locks", about: "deletes a key if its value is this one: IFEQ",
 		differ: "With IFEQ only.", run: delex},
-	{name: "eval", arity: -3, flags: flagWrite, keys: noKeys, since: "2.6.0", family: "locks", about: "runs one of the scripts that locks are released and extended with",
+	{name: "eval", arity: -3, flags: flagWrite, keys: noKeys, family: "locks", about: "runs one of the scripts that locks are released and extended with",
 		differ: "There is no Lua: only the scripts below are known, by their text; blanks, quotes and case aside.", run: eval},
-	{name: "evalsha", arity: -3, flags: flagWrite, keys: noKeys, since: "2.6.0", family: "locks", about: "EVAL of a script that has been loaded", run: evalsha},
-	{name: "script", arity: 3, flags: flagWrite, keys: noKeys, since: "2.6.0", family: "locks", about: "LOAD", run: scriptLoad},
+	{name: "evalsha", arity: -3, flags: flagWrite, keys: noKeys, family: "locks", about: "EVAL of a script that has been loaded", run: evalsha},
+	{name: "script", arity: 3, flags: flagWrite, keys: noKeys, family: "locks", about: "LOAD", run: scriptLoad},
 }
 
 // holds reports whether a key is a string with this value.
@@ -96,34 +96,19 @@ func plainScript(text string) string {
 const noScript = "ERR there is no Lua here: only the scripts that release and extend a lock are known, see docs/commands-redis.md; or use DELEX key IFEQ token"
 
 func eval(c call, k *keyspace) {
-	keys, ok := c.scriptKeys()
-	if !ok {
-		return
-	}
 	if s, ok := c.scriptOf(c.args[1]); ok {
 		k.server.remember(c.args[1], s)
-		c.runScript(k, s, keys)
+		c.runScript(k, s)
 	}
 }
 
 func evalsha(c call, k *keyspace) {
-	keys := int64(0)
-	if len(c.args[1]) == digestMost { // Redis looks at the length first
-		var ok bool
-		if keys, ok = c.scriptKeys(); !ok {
-			return
-		}
-	}
-	s, ok := k.server.scripts[strings.ToLower(string(c.args[1]))]
-	if !ok {
+	if s, ok := k.server.scripts[strings.ToLower(string(c.args[1]))]; ok {
+		c.runScript(k, s)
+	} else {
 		c.w.Error("NOSCRIPT No matching script. Please use EVAL.")
-		return
 	}
-	c.runScript(k, s, keys)
 }
-
-// digestMost is the length of the digest of a script.
-const digestMost = 2 * sha1.Size
 
 func digest(text []byte) string {
 	sum := sha1.Sum(text)
@@ -152,31 +137,14 @@ func scriptLoad(c call, k *keyspace) {
 	}
 }
 
-// scriptKeys reads how many of the arguments are keys. If that cannot be, it sends the error,
-// which in Redis comes before one about the script.
-func (c call) scriptKeys() (keys int64, ok bool) {
-	keys, ok = c.integer(c.args[2])
-	switch {
-	case !ok:
-		return 0, false
-	case keys < 0:
-		c.w.Error("ERR Number of keys can't be negative")
-		return 0, false
-	case keys > int64(len(c.args)-3):
-		c.w.Error("ERR Number of keys can't be greater than number of args")
-		return 0, false
-	}
-	return keys, true
-}
-
 // runScript does what the script would do. Every script takes one key.
-func (c call) runScript(k *keyspace, s script, keys int64) {
+func (c call) runScript(k *keyspace, s script) {
 	args := c.args[3:]
 	need := 2
 	if s != compareAndDelete {
 		need = 3
 	}
-	if keys != 1 || len(args) < need {
+	if string(c.args[2]) != "1" || len(args) < need {
 		c.w.Error("ERR this script takes one key and then " + [...]string{2: "a token", 3: "a token and milliseconds"}[need])
 		return
 	}

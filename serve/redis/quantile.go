@@ -6,13 +6,13 @@ import (
 
 // Quantiles are only in window keys.
 var tdigestCommands = []command{
-	{name: "tdigest.quantile", arity: -3, keys: firstKey, since: "tdigest 2.4.0", family: "tdigest", about: "the number that each share of the numbers is below: 0.5 for the median",
+	{name: "tdigest.quantile", arity: -3, keys: firstKey, family: "tdigest", about: "the number that each share of the numbers is below: 0.5 for the median",
 		differ: "Only of window keys. Within the error of the measure; no interpolation between two numbers.", run: tdigestQuantile},
-	{name: "tdigest.cdf", arity: -3, keys: firstKey, since: "tdigest 2.4.0", family: "tdigest", about: "the share of the numbers below each value, with half of those that equal it",
+	{name: "tdigest.cdf", arity: -3, keys: firstKey, family: "tdigest", about: "the share of the numbers below each value, with half of those that equal it",
 		differ: "Only of window keys. Numbers in the bucket of a value count as equal.", run: tdigestCDF},
-	{name: "tdigest.min", arity: 2, keys: firstKey, since: "tdigest 2.4.0", family: "tdigest", about: "the least number",
+	{name: "tdigest.min", arity: 2, keys: firstKey, family: "tdigest", about: "the least number",
 		differ: "Only of window keys. Within the error of the measure.", run: func(c call, k *keyspace) { tdigestEnd(c, k, (*quantile.Answer).Min) }},
-	{name: "tdigest.max", arity: 2, keys: firstKey, since: "tdigest 2.4.0", family: "tdigest", about: "the greatest number",
+	{name: "tdigest.max", arity: 2, keys: firstKey, family: "tdigest", about: "the greatest number",
 		differ: "Only of window keys. Within the error of the measure.", run: func(c call, k *keyspace) { tdigestEnd(c, k, (*quantile.Answer).Max) }},
 }
 

@@ -103,16 +103,12 @@ func New(c Config) *Server {
 // HeldFor returns the default of Config.Buffers for a given Config.Memory.
 func HeldFor(memory int) int { return max(memory/4, 4<<20) }
 
-// leaveBehind is how long Serve waits at its end for commands that still run.
-const leaveBehind = 2 * time.Second
-
 // Serve answers on l until ctx ends. Then it closes l and every connection, and
-// returns nil when no command runs any more, or after two seconds. It may be
-// called once.
+// returns nil when no command runs any more. It may be called once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	defer s.wait(&running)
+	defer running.Wait()
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
 		_ = l.Close() // Accept returns an error then
@@ -158,17 +154,6 @@ func (s *Server) accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 		case <-ctx.Done():
 		case <-time.After(wait):
 		}
-	}
-}
-
-// wait waits for the goroutines of the server, but at most for leaveBehind.
-func (s *Server) wait(running *sync.WaitGroup) {
-	done := make(chan struct{})
-	go func() { running.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(leaveBehind):
-		s.config.Log.Warn("the Redis endpoint ends although a command still runs")
 	}
 }
 

@@ -10,22 +10,22 @@ import (
 
 // Sets are exact: what a HyperLogLog is compared with.
 var setCommands = []command{
-	{name: "sadd", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "set", about: "adds members", run: sadd},
-	{name: "srem", arity: -3, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "set", about: "removes members", run: srem},
-	{name: "scard", arity: 2, keys: firstKey, since: "1.0.0", family: "set", about: "the number of members", run: scard},
-	{name: "sismember", arity: 3, keys: firstKey, since: "1.0.0", family: "set", about: "whether a member is there", run: sismember},
-	{name: "smismember", arity: -3, keys: firstKey, since: "6.2.0", family: "set", about: "whether each member is there", run: smismember},
-	{name: "smembers", arity: 2, keys: firstKey, since: "1.0.0", family: "set", about: "every member", run: func(c call, k *keyspace) { combine(c, k, unite) }},
-	{name: "srandmember", arity: -2, keys: firstKey, since: "1.0.0", family: "set", about: "a random member, or so many; a negative count may repeat them", run: srandmember},
-	{name: "spop", arity: -2, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "set", about: "takes a random member, or so many", run: spop},
-	{name: "sinter", arity: -2, keys: allKeys, since: "1.0.0", family: "set", about: "the members of all sets", run: func(c call, k *keyspace) { combine(c, k, intersect) }},
-	{name: "sinterstore", arity: -3, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, since: "1.0.0", family: "set", about: "SINTER into a key", run: func(c call, k *keyspace) { combineStore(c, k, intersect) }},
-	{name: "sintercard", arity: -3, keys: countedKeys, since: "7.0.0", family: "set", about: "the number of members of all sets; LIMIT", differ: "Of window keys it takes one or two.", run: sintercard},
-	{name: "sunion", arity: -2, keys: allKeys, since: "1.0.0", family: "set", about: "the members of any set", run: func(c call, k *keyspace) { combine(c, k, unite) }},
-	{name: "sunionstore", arity: -3, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, since: "1.0.0", family: "set", about: "SUNION into a key", run: func(c call, k *keyspace) { combineStore(c, k, unite) }},
-	{name: "sdiff", arity: -2, keys: allKeys, since: "1.0.0", family: "set", about: "the members of the first set that are in no other", run: func(c call, k *keyspace) { combine(c, k, subtract) }},
-	{name: "sdiffstore", arity: -3, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, since: "1.0.0", family: "set", about: "SDIFF into a key", run: func(c call, k *keyspace) { combineStore(c, k, subtract) }},
-	{name: "sscan", arity: -3, keys: firstKey, since: "2.8.0", family: "set", about: "the members, some at a time; MATCH COUNT", differ: "A small set, too, comes in parts of COUNT.", run: sscan},
+	{name: "sadd", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, family: "set", about: "adds members", run: sadd},
+	{name: "srem", arity: -3, flags: flagWrite, keys: firstKey, family: "set", about: "removes members", run: srem},
+	{name: "scard", arity: 2, keys: firstKey, family: "set", about: "the number of members", run: scard},
+	{name: "sismember", arity: 3, keys: firstKey, family: "set", about: "whether a member is there", run: sismember},
+	{name: "smismember", arity: -3, keys: firstKey, family: "set", about: "whether each member is there", run: smismember},
+	{name: "smembers", arity: 2, keys: firstKey, family: "set", about: "every member", run: func(c call, k *keyspace) { combine(c, k, unite) }},
+	{name: "srandmember", arity: -2, keys: firstKey, family: "set", about: "a random member, or so many; a negative count may repeat them", run: srandmember},
+	{name: "spop", arity: -2, flags: flagWrite, keys: firstKey, family: "set", about: "takes a random member, or so many", run: spop},
+	{name: "sinter", arity: -2, keys: allKeys, family: "set", about: "the members of all sets", run: func(c call, k *keyspace) { combine(c, k, intersect) }},
+	{name: "sinterstore", arity: -3, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, family: "set", about: "SINTER into a key", run: func(c call, k *keyspace) { combineStore(c, k, intersect) }},
+	{name: "sintercard", arity: -3, keys: countedKeys, family: "set", about: "the number of members of all sets; LIMIT", differ: "Of window keys it takes one or two.", run: sintercard},
+	{name: "sunion", arity: -2, keys: allKeys, family: "set", about: "the members of any set", run: func(c call, k *keyspace) { combine(c, k, unite) }},
+	{name: "sunionstore", arity: -3, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, family: "set", about: "SUNION into a key", run: func(c call, k *keyspace) { combineStore(c, k, unite) }},
+	{name: "sdiff", arity: -2, keys: allKeys, family: "set", about: "the members of the first set that are in no other", run: func(c call, k *keyspace) { combine(c, k, subtract) }},
+	{name: "sdiffstore", arity: -3, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, family: "set", about: "SDIFF into a key", run: func(c call, k *keyspace) { combineStore(c, k, subtract) }},
+	{name: "sscan", arity: -3, keys: firstKey, family: "set", about: "the members, some at a time; MATCH COUNT", differ: "A small set, too, comes in parts of COUNT.", run: sscan},
 }
 
 // set returns the set of a key for reading; nil if there is none. The set of a window key
@@ -130,22 +130,6 @@ func isMember(s *hashset, ids *set.Answer, member []byte) bool {
 	return s != nil && s.has(member) || ids != nil && ids.Has(member)
 }
 
-// draw returns count different numbers of [0, n), each choice equally likely, by Floyd's
-// algorithm (Bentley and Floyd, A sample of brilliance, 1987).
-func draw(n, count int) []int {
-	drawn := make([]int, 0, count)
-	known := make(map[int]struct{}, count)
-	for last := n - count; last < n; last++ {
-		number := rand.IntN(last + 1)
-		if _, again := known[number]; again {
-			number = last
-		}
-		known[number] = struct{}{}
-		drawn = append(drawn, number)
-	}
-	return drawn
-}
-
 func srandmember(c call, k *keyspace) {
 	count := int64(1)
 	switch len(c.args) {
@@ -178,7 +162,7 @@ func srandmember(c call, k *keyspace) {
 			c.w.BulkString(s.members[rand.IntN(len(s.members))])
 		}
 	default:
-		numbers := draw(len(s.members), int(min(count, int64(len(s.members)))))
+		numbers := rand.Perm(len(s.members))[:min(count, int64(len(s.members)))]
 		c.w.Array(len(numbers))
 		for _, number := range numbers {
 			c.w.BulkString(s.members[number])

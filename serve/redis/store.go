@@ -285,7 +285,7 @@ type keyspace struct {
 	*store
 	server    *Server
 	windows   map[string]*item // the window keys that the command reads, see resolve
-	listed    []listedKey      // all window keys, for KEYS and SCAN
+	listed    []string         // all window keys, for KEYS and SCAN
 	now, nano int64            // Unix time in milliseconds, and in nanoseconds
 }
 

@@ -7,20 +7,20 @@ import (
 )
 
 var stringCommands = []command{
-	{name: "get", arity: 2, keys: firstKey, since: "1.0.0", family: "strings", about: "the value of a key; of a window key: the count of its events, its number, or the sketch as the string Redis would hold", run: get},
-	{name: "set", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key; NX XX GET EX PX EXAT PXAT KEEPTTL", run: setString},
-	{name: "setnx", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key if it does not exist", run: setnx},
-	{name: "setex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.0.0", family: "strings", about: "sets a key for so many seconds", run: func(c call, k *keyspace) { setex(c, k, 1000) }},
-	{name: "psetex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.6.0", family: "strings", about: "sets a key for so many milliseconds", run: func(c call, k *keyspace) { setex(c, k, 1) }},
-	{name: "getdel", arity: 2, flags: flagWrite, keys: firstKey, since: "6.2.0", family: "strings", about: "the value of a key, which is deleted", run: getdel},
-	{name: "getrange", arity: 4, keys: firstKey, since: "2.4.0", family: "strings", about: "the bytes from start to end of a string", run: getrange},
-	{name: "setrange", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.2.0", family: "strings", about: "writes bytes into a string at an offset", run: setrange},
-	{name: "append", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "2.0.0", family: "strings", about: "appends to a string", run: appendTo},
-	{name: "strlen", arity: 2, keys: firstKey, since: "2.2.0", family: "strings", about: "the length of a string in bytes", run: strlen},
-	{name: "incr", arity: 2, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "adds 1 to a number", run: func(c call, k *keyspace) { add(c, k, 1) }},
-	{name: "decr", arity: 2, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "takes 1 from a number", run: func(c call, k *keyspace) { add(c, k, -1) }},
-	{name: "incrby", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "adds to a number", run: incrby},
-	{name: "decrby", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "takes from a number", run: decrby},
+	{name: "get", arity: 2, keys: firstKey, family: "strings", about: "the value of a key; of a window key: the count of its events, its number, or the sketch as the string Redis would hold", run: get},
+	{name: "set", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "sets a key; NX XX GET EX PX EXAT PXAT KEEPTTL", run: setString},
+	{name: "setnx", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "sets a key if it does not exist", run: setnx},
+	{name: "setex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "sets a key for so many seconds", run: func(c call, k *keyspace) { setex(c, k, 1000) }},
+	{name: "psetex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "sets a key for so many milliseconds", run: func(c call, k *keyspace) { setex(c, k, 1) }},
+	{name: "getdel", arity: 2, flags: flagWrite, keys: firstKey, family: "strings", about: "the value of a key, which is deleted", run: getdel},
+	{name: "getrange", arity: 4, keys: firstKey, family: "strings", about: "the bytes from start to end of a string", run: getrange},
+	{name: "setrange", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "writes bytes into a string at an offset", run: setrange},
+	{name: "append", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "appends to a string", run: appendTo},
+	{name: "strlen", arity: 2, keys: firstKey, family: "strings", about: "the length of a string in bytes", run: strlen},
+	{name: "incr", arity: 2, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "adds 1 to a number", run: func(c call, k *keyspace) { add(c, k, 1) }},
+	{name: "decr", arity: 2, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "takes 1 from a number", run: func(c call, k *keyspace) { add(c, k, -1) }},
+	{name: "incrby", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "adds to a number", run: incrby},
+	{name: "decrby", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "takes from a number", run: decrby},
 }
 
 // newString returns an item with a copy of a text.

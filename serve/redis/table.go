@@ -57,7 +57,6 @@ type command struct {
 	flags  flags
 	keys   keySpec
 	dest   int // the index of the only key that a writing command writes; 0: all keys; −1: see its code
-	since  string
 	family string
 	about  string // what it does, for the document
 	differ string // how it differs from Redis, for the document

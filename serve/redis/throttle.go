@@ -9,7 +9,7 @@ import (
 )
 
 var throttleCommands = []command{
-	{name: "cl.throttle", arity: -1, flags: flagWrite | flagGrow, keys: firstKey, since: "redis-cell 0.1", family: "throttle", about: "key max_burst count period [quantity]: limited, limit, remaining, retry after, reset after",
+	{name: "cl.throttle", arity: -1, flags: flagWrite | flagGrow, keys: firstKey, family: "throttle", about: "key max_burst count period [quantity]: limited, limit, remaining, retry after, reset after",
 		differ: "Limits above 1,000 per second bind as well: the state does not end before its funnel is empty. Errors begin with ERR.", run: throttle},
 }
 

@@ -6,11 +6,11 @@ import (
 
 // Top lists are only in window keys.
 var topkCommands = []command{
-	{name: "topk.list", arity: -2, keys: firstKey, since: "topk 2.0.0", family: "topk", about: "the most frequent items of a window key; WITHCOUNT",
+	{name: "topk.list", arity: -2, keys: firstKey, family: "topk", about: "the most frequent items of a window key; WITHCOUNT",
 		differ: "Only of window keys. A count is never above the true one.", run: topkList},
-	{name: "topk.count", arity: -3, keys: firstKey, since: "topk 2.0.0", family: "topk", about: "at least how many events each item has; 0 of an item that is not among the most frequent",
+	{name: "topk.count", arity: -3, keys: firstKey, family: "topk", about: "at least how many events each item has; 0 of an item that is not among the most frequent",
 		differ: "Only of window keys.", run: topkCount},
-	{name: "topk.query", arity: -3, keys: firstKey, since: "topk 2.0.0", family: "topk", about: "whether each item is one of those that TOPK.LIST names",
+	{name: "topk.query", arity: -3, keys: firstKey, family: "topk", about: "whether each item is one of those that TOPK.LIST names",
 		differ: "Only of window keys.", run: topkQuery},
 }
 

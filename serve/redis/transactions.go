@@ -1,9 +1,9 @@
 package redis
 
 var transactionCommands = []command{
-	{name: "multi", arity: 1, flags: flagNoQueue, since: "1.2.0", family: "transactions", about: "begins a transaction: commands are queued until EXEC", run: multi},
-	{name: "exec", arity: 1, flags: flagNoQueue, since: "1.2.0", family: "transactions", about: "runs the queued commands, with nothing in between", run: exec},
-	{name: "discard", arity: 1, flags: flagNoQueue, since: "2.0.0", family: "transactions", about: "drops the queued commands", run: discard},
+	{name: "multi", arity: 1, flags: flagNoQueue, family: "transactions", about: "begins a transaction: commands are queued until EXEC", run: multi},
+	{name: "exec", arity: 1, flags: flagNoQueue, family: "transactions", about: "runs the queued commands, with nothing in between", run: exec},
+	{name: "discard", arity: 1, flags: flagNoQueue, family: "transactions", about: "drops the queued commands", run: discard},
 }
 
 // A transaction is what a client has queued since MULTI.

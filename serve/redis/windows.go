@@ -1,12 +1,10 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"encoding"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"iter"
 	"slices"
 	"strings"
@@ -161,49 +159,14 @@ func (c *client) unanswered(ctx context.Context, question string, err error) fau
 
 // list gathers the window keys for KEYS and SCAN, before the lock.
 func (c *client) list(ctx context.Context) fault {
-	c.keys.listed = c.keys.listed[:0]
+	c.keys.listed = nil
 	for k, err := range c.server.windows.Keys(ctx) {
 		if err != nil {
 			return c.unanswered(ctx, "the list of window keys", fmt.Errorf("the list of window keys: %w", err))
 		}
-		text := k.String()
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(text)) // never fails
-		c.keys.listed = append(c.keys.listed, listedKey{h.Sum64()>>2 | windowCursor, text})
+		c.keys.listed = append(c.keys.listed, k.String())
 	}
-	// In the order of a hash, a scan continues at its cursor although windows appear and
-	// disappear meanwhile.
-	slices.SortFunc(c.keys.listed, func(a, b listedKey) int {
-		return cmp.Or(cmp.Compare(a.cursor, b.cursor), strings.Compare(a.key, b.key))
-	})
 	return noFault
-}
-
-// windowCursor is set in the cursors of a SCAN that has visited all scratch keys.
-const windowCursor = 1 << 62
-
-type listedKey struct {
-	cursor uint64
-	key    string
-}
-
-// scanWindows visits about n window keys from a cursor on.
-func (k *keyspace) scanWindows(cursor uint64, n int, visit func(string)) (next uint64) {
-	i, _ := slices.BinarySearchFunc(k.listed, cursor, func(l listedKey, cursor uint64) int {
-		if l.cursor < cursor {
-			return -1
-		}
-		return 1
-	})
-	for ; i < len(k.listed); i++ {
-		// Keys with the same hash are visited together: they have one cursor.
-		if n <= 0 && k.listed[i].cursor != k.listed[i-1].cursor {
-			return k.listed[i].cursor
-		}
-		visit(k.listed[i].key)
-		n--
-	}
-	return 0
 }
 
 // numberForm has GET, and whatever else reads strings, read a number as its text.

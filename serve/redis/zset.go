@@ -2,22 +2,19 @@ package redis
 
 import (
 	"bytes"
-	"errors"
-	"math"
-	"strconv"
 
 	"weir/sketches/geo"
 )
 
 var zsetCommands = []command{
-	{name: "zadd", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, since: "1.2.0", family: "sorted set", about: "adds members with scores; NX XX GT LT CH", differ: "Without INCR. Minus zero becomes zero, in a large set, too.", run: zadd},
-	{name: "zrem", arity: -3, flags: flagWrite, keys: firstKey, since: "1.2.0", family: "sorted set", about: "removes members", run: zrem},
-	{name: "zcard", arity: 2, keys: firstKey, since: "1.2.0", family: "sorted set", about: "the number of members", run: zcard},
-	{name: "zscore", arity: 3, keys: firstKey, since: "1.2.0", family: "sorted set", about: "the score of a member", run: zscore},
-	{name: "zrange", arity: -4, keys: firstKey, since: "1.2.0", family: "sorted set", about: "members by rank; BYSCORE REV LIMIT WITHSCORES", differ: "Without BYLEX.", run: func(c call, k *keyspace) { zrange(c, k, false) }},
-	{name: "zrangebyscore", arity: -4, keys: firstKey, since: "1.0.5", family: "sorted set", about: "members by score; WITHSCORES LIMIT", run: func(c call, k *keyspace) { zrange(c, k, true) }},
-	{name: "zremrangebyscore", arity: 4, flags: flagWrite, keys: firstKey, since: "1.2.0", family: "sorted set", about: "removes the members with scores in a range", run: zremrangebyscore},
-	{name: "zcount", arity: 4, keys: firstKey, since: "2.0.0", family: "sorted set", about: "the number of members with scores in a range", run: zcount},
+	{name: "zadd", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, family: "sorted set", about: "adds members with scores; NX XX GT LT CH", differ: "Without INCR. Minus zero becomes zero, in a large set, too.", run: zadd},
+	{name: "zrem", arity: -3, flags: flagWrite, keys: firstKey, family: "sorted set", about: "removes members", run: zrem},
+	{name: "zcard", arity: 2, keys: firstKey, family: "sorted set", about: "the number of members", run: zcard},
+	{name: "zscore", arity: 3, keys: firstKey, family: "sorted set", about: "the score of a member", run: zscore},
+	{name: "zrange", arity: -4, keys: firstKey, family: "sorted set", about: "members by rank; BYSCORE REV LIMIT WITHSCORES", differ: "Without BYLEX.", run: func(c call, k *keyspace) { zrange(c, k, false) }},
+	{name: "zrangebyscore", arity: -4, keys: firstKey, family: "sorted set", about: "members by score; WITHSCORES LIMIT", run: func(c call, k *keyspace) { zrange(c, k, true) }},
+	{name: "zremrangebyscore", arity: 4, flags: flagWrite, keys: firstKey, family: "sorted set", about: "removes the members with scores in a range", run: zremrangebyscore},
+	{name: "zcount", arity: 4, keys: firstKey, family: "sorted set", about: "the number of members with scores in a range", run: zcount},
 }
 
 // score sends a score.
@@ -194,19 +191,11 @@ func (c call) interval(low, high []byte) (geo.Interval, bool) {
 	return in, true
 }
 
-// parseBound reads a score of a range; a parenthesis in front makes it
-// exclusive. As in Redis, blanks may come before the number, a byte 0 ends it, and a number
-// beyond float64 is infinite.
+// parseBound reads a score of a range; a parenthesis in front makes it exclusive.
 func parseBound(b []byte) (v float64, open, ok bool) {
-	if len(b) > 0 && b[0] == '(' {
-		open, b = true, b[1:]
-	}
-	b, _, _ = bytes.Cut(b, []byte{0})
-	if len(b) == 0 { // as strtod reads it
-		return 0, open, true
-	}
-	v, err := strtod(bytes.TrimLeft(b, " \t\n\v\f\r"))
-	return v, open, (err == nil || errors.Is(err, strconv.ErrRange)) && !math.IsNaN(v)
+	b, open = bytes.CutPrefix(b, []byte("("))
+	v, ok = parseFloat(b)
+	return v, open, ok
 }
 
 func zcount(c call, k *keyspace) {

@@ -42,8 +42,6 @@ type Reader struct {
 	bulk  int    // length of the next argument, or -1
 	spans []span // arguments found
 
-	unquoted []byte // the text that the spans refer to, for an inline command with quotes
-
 	args     [][]byte // of all commands that the last Batch returned
 	commands [][][]byte
 }
@@ -181,9 +179,6 @@ func (r *Reader) parse() bool {
 func (r *Reader) take() {
 	first := len(r.args)
 	in := r.buf[r.start:]
-	if r.unquoted != nil {
-		in, r.unquoted = r.unquoted, nil
-	}
 	r.args = slices.Grow(r.args, len(r.spans))
 	for _, s := range r.spans {
 		r.args = append(r.args, in[s.from:s.to:s.to])

@@ -35,9 +35,6 @@ func (w *Writer) Bytes() []byte { return w.buf }
 // Len returns the length of Bytes.
 func (w *Writer) Len() int { return len(w.buf) }
 
-// Truncate drops what was written beyond the first n bytes.
-func (w *Writer) Truncate(n int) { w.buf = w.buf[:n] }
-
 // Limit bounds the length of Bytes. A reply that would exceed it is dropped, and so are all
 // after it until Reset: see Over. 0 is no limit.
 func (w *Writer) Limit(most int) { w.most = most }
