@@ -1,10 +1,9 @@
-// Package libchdb finds and fetches the shared library that holds ClickHouse's
+// Package libchdb finds the shared library that holds ClickHouse's
 // engine. It is published as the npm packages @chdb/lib-<platform>, about
 // 170 MB packed and 570 MB unpacked, under Apache-2.0; weir does not
 // redistribute it. One version is pinned, by checksum.
 //
-//	path, err := libchdb.Find()                       // where is it?
-//	path, err := libchdb.Fetch(ctx, dir, os.Stderr)   // get it; what `make engine` runs
+// Its command fetch gets it, which `make engine` runs.
 //
 // The package imports the standard library only and never loads what it finds.
 package libchdb
@@ -16,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 )
 
 // Version is the pinned version of the npm package. It carries ClickHouse 26.7.
@@ -34,29 +32,6 @@ const Dir = ".cache/engine"
 
 // ErrMissing is returned by Find when the library is nowhere to be found.
 var ErrMissing = errors.New("libchdb: the ClickHouse engine is not here; `make engine` fetches it once (170 MB), or set " + Env + " to the path of " + File)
-
-// release is one platform's package.
-type release struct {
-	pkg string // npm package
-	// tarball is the SHA-512 of the packed package in base64, as npm writes
-	// it after "sha512-"; library the SHA-256 of the library in hex. Where
-	// they are empty nothing is pinned: npm's own integrity check stands for
-	// the download.
-	tarball, library string
-	bytes            int64 // size of the packed package, to be told
-}
-
-// releases by GOOS/GOARCH. The package for arm64 is published under the same
-// version, but no copy of it was at hand to compute its digests.
-var releases = map[string]release{
-	"linux/amd64": {
-		pkg:     "@chdb/lib-linux-x64-gnu",
-		tarball: "XP97mMqnc5tZpKQywR8N7cLTsHNiTmHr30pC5mzo3jWmukjKn2IBa60c2B/gWUNcuFjOMjWoorQICCqBVj5wpw==",
-		library: "36ad4e999882821ef13cf2d0f52c93f48e6ee1b4498b35a201c23ce4b8d15bf5",
-		bytes:   177_817_999,
-	},
-	"linux/arm64": {pkg: "@chdb/lib-linux-arm64-gnu", bytes: 170_000_000},
-}
 
 // Path returns where the library of this version and platform lives below an
 // engine directory such as <checkout>/.cache/engine.
@@ -101,23 +76,6 @@ func Find() (string, error) {
 		}
 	}
 	return "", ErrMissing
-}
-
-// Checkout returns the engine directory of the checkout that holds the
-// working directory: .cache/engine beside the nearest go.mod.
-func Checkout() (string, error) {
-	wd, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for dir := wd; ; dir = filepath.Dir(dir) {
-		if isFile(filepath.Join(dir, "go.mod")) == nil {
-			return filepath.Join(dir, Dir), nil
-		}
-		if strings.HasSuffix(dir, string(filepath.Separator)) || dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("libchdb: no go.mod above %s", wd)
-		}
-	}
 }
 
 func isFile(path string) error {
