@@ -347,3 +347,21 @@ func (s *stage) sameClicks(truth *gen.Truth) {
 	s.sameSketches("clicks_state", "users", "page", truth)
 	s.sameBitmaps("clicks_state", "active", "page", truth)
 }
+
+// rollup is a truth in longer windows.
+func rollup(t *gen.Truth, window event.Time) *gen.Truth {
+	rules := t.Rules
+	rules.Window = window
+	long := gen.NewTruth(rules)
+	long.Outcomes = t.Outcomes
+	for g, c := range t.Counts {
+		gen.Merge(long.Counts, gen.Group{Window: g.Window - g.Window%window, Name: g.Name}, c)
+	}
+	for m, p := range t.Places {
+		who := gen.Member{Window: m.Window - m.Window%window, User: m.User}
+		if last, ok := long.Places[who]; !ok || p.Stamp >= last.Stamp {
+			long.Places[who] = p
+		}
+	}
+	return long
+}

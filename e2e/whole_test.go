@@ -47,7 +47,7 @@ func TestWhole(t *testing.T) {
 	s.compareFilters("clicks_state", "seen", "page", truth).report(t)
 	s.compareHistograms("clicks_state", "spread", "page", truth).report(t)
 	for view, window := range map[string]event.Time{"clicks_1h": 3_600_000, "clicks_1d": 86_400_000} {
-		long := truth.Rollup(window)
+		long := rollup(truth, window)
 		s.sameView(view, "page", long)
 		s.sameSketches(view+"_rollup", "users_state", "page", long)
 		s.sameBitmaps(view+"_rollup", "active_state", "page", long)
@@ -59,8 +59,8 @@ func TestWhole(t *testing.T) {
 	s.sameView("locations_1m", "cell", where)
 	s.sameSketches("locations_state", "users", "cell", where)
 	s.samePlaces("locations_places", where)
-	s.sameView("locations_1h", "cell", where.Rollup(3_600_000))
-	s.sameView("locations_1d", "cell", where.Rollup(86_400_000))
+	s.sameView("locations_1h", "cell", rollup(where, 3_600_000))
+	s.sameView("locations_1d", "cell", rollup(where, 86_400_000))
 
 	s.audited()
 

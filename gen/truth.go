@@ -185,28 +185,6 @@ func (t *Truth) count(g Group, r *Record) {
 	Merge(t.Counts, g, &Count{Hits: 1, Sum: int64(r.User), Users: map[uint32]int64{r.User: 1}, First: at, Last: at})
 }
 
-// Rollup returns the same truth in longer windows; window must be a multiple
-// of the present one.
-func (t *Truth) Rollup(window event.Time) *Truth {
-	if window%t.Rules.Window != 0 {
-		panic(fmt.Sprintf("gen: windows of %d ms do not fill one of %d ms", t.Rules.Window, window))
-	}
-	rules := t.Rules
-	rules.Window = window
-	long := NewTruth(rules)
-	long.Outcomes = t.Outcomes
-	for g, c := range t.Counts {
-		Merge(long.Counts, Group{g.Window - g.Window%window, g.Name}, c)
-	}
-	for m, p := range t.Places {
-		who := Member{m.Window - m.Window%window, m.User}
-		if last, ok := long.Places[who]; !ok || p.Stamp >= last.Stamp {
-			long.Places[who] = p
-		}
-	}
-	return long
-}
-
 // Groups returns all groups by window and name.
 func (t *Truth) Groups() []Group {
 	return slices.SortedFunc(maps.Keys(t.Counts), func(a, b Group) int {

@@ -224,20 +224,6 @@ func truthOf(t *testing.T, m maker, cfg Config, rules Rules) *Truth {
 	return truth
 }
 
-func TestRollup(t *testing.T) {
-	for _, m := range makers {
-		cfg := faultyConfig(20_000)
-		cfg.Rate, cfg.Users = 10, 300
-		hours := rules
-		hours.Window = 3_600_000
-		got, want := truthOf(t, m.make, cfg, rules).Rollup(3_600_000), truthOf(t, m.make, cfg, hours)
-		got.seen, want.seen = nil, nil
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: hours from minutes differ from hours", m.name)
-		}
-	}
-}
-
 func TestTruthFile(t *testing.T) {
 	for _, m := range makers {
 		cfg := faultyConfig(5000)

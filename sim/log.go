@@ -420,7 +420,7 @@ func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
 		{{Name: "seen", Kind: bloom.Kind, Path: "id", Capacity: 64, Error: 0.01}, {Name: "earliest", Kind: ordered.First, Path: "user"}},
 		{{Name: "west", Kind: extreme.Min, Path: "lon", Optional: true}, {Name: "spread", Kind: quantile.Kind, Path: "lon", Optional: true, Error: 0.05}},
 		{{Name: "east", Kind: extreme.Max, Path: "lon", Optional: true}, {Name: farMeasure, Kind: sum.Sum, Path: "lon", Optional: true, Scale: 2, Where: []window.Condition{
-			{Any: []window.Condition{{Path: "geo.country", In: countryNames[:2]}, {Path: "lat", Below: "0"}}}, {Not: &window.Condition{Path: "user", Is: window.Operand("u7")}}}}},
+			{Any: []window.Condition{{Path: "geo.country", In: countryNames[:2]}, {Path: "lat", Below: "0"}}}, {Not: &window.Condition{Path: "user", Is: `"u7"`}}}}},
 		{{Name: "way", Kind: sum.Sum, Path: "lon", Optional: true, Scale: 2}, {Name: "tops", Kind: topk.Kind, Path: "user", K: 3}},
 		{{Name: "places", Kind: geo.Kind, Path: "who", Optional: true, Lon: "lon", Lat: "lat"}, {Name: "latest", Kind: ordered.Last, Path: "user"}},
 	}

@@ -23,7 +23,7 @@ type Condition struct {
 	Prefix []string `json:"prefix,omitempty"`
 	Suffix []string `json:"suffix,omitempty"`
 
-	// Constants as Operand writes them; empty: no test. A number is compared with
+	// Constants, a text among them in quotes; empty: no test. A number is compared with
 	// numbers only, by event.Value.Compare; a text with strings only, byte by byte; true
 	// and false with bools only. IsNot is the opposite of Is, so an event without the field
 	// passes it; it passes none of the others. The last four are not true or false.
@@ -42,10 +42,6 @@ type Condition struct {
 	All []Condition `json:"all,omitempty"`
 	Not *Condition  `json:"not,omitempty"`
 }
-
-// Operand returns a text as a constant of a Condition. Numbers, true and false stand for
-// themselves.
-func Operand(text string) string { return strconv.Quote(text) }
 
 // tests are the tests of a condition by their keys in a configuration.
 func (c *Condition) tests() []keyTest {

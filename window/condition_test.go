@@ -176,7 +176,7 @@ func TestConditionsNaiveTwin(t *testing.T) {
 				return ok && (strings.HasSuffix(s, text) || strings.HasSuffix(s, "5"))
 			}}
 		}
-		return made{Condition{Path: field, Is: Operand(text)}, func(v map[string]string) bool { return v[field] == `"`+text+`"` }}
+		return made{Condition{Path: field, Is: `"` + text + `"`}, func(v map[string]string) bool { return v[field] == `"`+text+`"` }}
 	}
 	counted := 0
 	for range 400 {

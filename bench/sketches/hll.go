@@ -10,7 +10,7 @@ import (
 	"weir/sketches/hll"
 )
 
-func init() { register("hll", hllMerge, hllAdd, hllCount) }
+func init() { register("hll", hllMerge, hllAdd) }
 
 // keys are n random elements of 16 bytes.
 func keys(n int, seed uint64) [][]byte {
@@ -25,8 +25,8 @@ func keys(n int, seed uint64) [][]byte {
 // hllMerge measures sixty dense sketches of 100,000 elements each, in Redis and
 // here.
 func hllMerge(b *Bench) error {
-	const mergeName, countName = "merge 60 dense HLLs into one", "count the union of 60 dense HLLs"
-	if !b.Wants(Redis, mergeName) && !b.Wants(Redis, countName) {
+	const mergeName = "merge 60 dense HLLs into one"
+	if !b.Wants(Redis, mergeName) {
 		return nil
 	}
 	srv, err := b.Server()
@@ -34,7 +34,7 @@ func hllMerge(b *Bench) error {
 		return err
 	}
 	sketches := make([]*hll.Sketch, 60)
-	merge, count := []any{"PFMERGE", "all"}, []any{"PFCOUNT"}
+	merge := []any{"PFMERGE", "all"}
 	for i := range sketches {
 		sketches[i] = new(hll.Sketch)
 		for _, k := range keys(100_000, uint64(i)) {
@@ -44,7 +44,7 @@ func hllMerge(b *Bench) error {
 		if _, err := srv.Conn().Do("SET", name, sketches[i].AppendRedis(nil, hll.DefaultSparseMax)); err != nil {
 			return err
 		}
-		merge, count = append(merge, name), append(count, name)
+		merge = append(merge, name)
 	}
 	// Both must give the same answer, or the comparison is void.
 	if err := Pipeline(srv, 1, merge...); err != nil {
@@ -54,11 +54,12 @@ func hllMerge(b *Bench) error {
 	if err != nil {
 		return err
 	}
-	if ours := hll.CountUnion(sketches...); theirs != int64(ours) {
+	var all hll.Sketch
+	all.MergeAll(sketches...)
+	if ours := all.Count(); theirs != int64(ours) {
 		return fmt.Errorf("redis counts %v, we %d", theirs, ours)
 	}
-	var all hll.Sketch
-	if err := b.Compare(Row{
+	return b.Compare(Row{
 		Name: mergeName, Other: "redis PFMERGE", Against: Redis, Floor: 40, Aim: 80,
 		Ours: Here(func(n int) {
 			for range n {
@@ -66,17 +67,6 @@ func hllMerge(b *Bench) error {
 			}
 		}),
 		Theirs: Command(srv, 1, merge...),
-	}); err != nil {
-		return err
-	}
-	return b.Compare(Row{
-		Name: countName, Other: "redis PFCOUNT", Against: Redis, Floor: 40, Aim: 80,
-		Ours: Here(func(n int) {
-			for range n {
-				sink += hll.CountUnion(sketches...)
-			}
-		}),
-		Theirs: Command(srv, 1, count...),
 	})
 }
 
@@ -129,29 +119,5 @@ func hllAdd(b *Bench) error {
 		}),
 		Theirs: Command(srv, 100, add...),
 		N:      1_000_000, Theirsn: 100_000,
-	})
-}
-
-func hllCount(b *Bench) error {
-	var s hll.Sketch
-	for _, k := range keys(100_000, 98) {
-		s.Add(k)
-	}
-	registers := s.Registers()
-	if a, b := s.Count(), hll.CountRegisters(&registers); a != b {
-		return fmt.Errorf("counted live %d, by a full pass %d", a, b)
-	}
-	return b.Compare(Row{
-		Name: "count a hot HLL", Other: "our own pass over the registers", Against: Libraries, Floor: 20, Aim: 50,
-		Ours: Here(func(n int) {
-			for range n {
-				sink += s.Count()
-			}
-		}),
-		Theirs: Here(func(n int) {
-			for range n {
-				sink += hll.CountRegisters(&registers)
-			}
-		}),
 	})
 }

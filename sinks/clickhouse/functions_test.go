@@ -256,7 +256,8 @@ func TestGeoFunctions(t *testing.T) {
 		if want := string(geo.AppendHashOf(nil, s)); hash != want || short != want[:5] {
 			t.Errorf("geohash of %d is %s and %s, want %s", s, hash, short, want)
 		}
-		if want := geo.DistanceOf(s, other); math.Abs(dist-want) > 1e-6+1e-9*want {
+		toLon, toLat := geo.Decode(other)
+		if want := geo.Distance(x, y, toLon, toLat); math.Abs(dist-want) > 1e-6+1e-9*want {
 			t.Errorf("distance of %d is %v, want %v", s, dist, want)
 		}
 		return nil

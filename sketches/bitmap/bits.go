@@ -27,8 +27,8 @@ func GetBit(b []byte, off uint64) int {
 //
 // b grows with zero bytes up to the bit's byte, even to set a 0; like append,
 // SetBit writes into b and returns it, or a longer copy. It panics unless off
-// is less than 8·MaxBytes and bit is 0 or 1: check arguments from clients with
-// ParseOffset and ParseBit.
+// is less than 8·MaxBytes and bit is 0 or 1: check offsets from clients with
+// ParseOffset.
 func SetBit(b []byte, off uint64, bit int) (out []byte, old int) {
 	if off >= 8*MaxBytes || bit&^1 != 0 {
 		panic("bitmap: SetBit out of range")
@@ -63,15 +63,6 @@ func ParseOffset(s string) (uint64, error) {
 		return 0, ErrOffset
 	}
 	return uint64(n), nil
-}
-
-// ParseBit reads the value of SETBIT: "0" or "1".
-func ParseBit(s string) (int, error) {
-	n, ok := parseInt(s)
-	if !ok || n&^1 != 0 {
-		return 0, ErrBit
-	}
-	return int(n), nil
 }
 
 // ParseInt reads a decimal integer as Redis does (string2ll): an optional

@@ -141,13 +141,13 @@ func TestPosOfBlanks(t *testing.T) {
 		name      string
 		got, want int64
 	}{
-		{"0 in all ones, no end", Pos(ones, 0), 800},
+		{"0 in all ones, no end", PosFrom(ones, 0, 0), 800},
 		{"0 in all ones from the middle", PosFrom(ones, 0, 50), 800},
 		{"0 in all ones, with an end", PosIn(ones, 0, 0, -1, Byte), -1},
 		{"0 in all ones from behind the end", PosFrom(ones, 0, 100), -1},
-		{"1 in zeros", Pos(make([]byte, 100), 1), -1},
-		{"1 in nothing", Pos(nil, 1), -1},
-		{"0 in nothing", Pos(nil, 0), -1},
+		{"1 in zeros", PosFrom(make([]byte, 100), 1, 0), -1},
+		{"1 in nothing", PosFrom(nil, 1, 0), -1},
+		{"0 in nothing", PosFrom(nil, 0, 0), -1},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, c.got, c.want)

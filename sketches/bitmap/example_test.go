@@ -11,7 +11,7 @@ func ExampleSetBit() {
 	b, old := bitmap.SetBit(nil, 7, 1)
 	fmt.Printf("%d %x\n", old, b)
 	b, old = bitmap.SetBit(b, 7, 1)
-	fmt.Println(old, bitmap.GetBit(b, 7), bitmap.Count(b), bitmap.Pos(b, 1))
+	fmt.Println(old, bitmap.GetBit(b, 7), bitmap.Count(b), bitmap.PosFrom(b, 1, 0))
 	// Output:
 	// 0 01
 	// 1 1 1 7

@@ -1,9 +1,6 @@
 package bitmap
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // A FieldType is the type of a BITFIELD integer: i1 to i64 or u1 to u63.
 type FieldType struct {
@@ -17,13 +14,6 @@ var (
 	ErrOverflow  = errors.New("Invalid OVERFLOW type specified")
 	ErrReadOnly  = errors.New("BITFIELD_RO only supports the GET subcommand")
 )
-
-func (t FieldType) String() string {
-	if t.Signed {
-		return fmt.Sprintf("i%d", t.Width)
-	}
-	return fmt.Sprintf("u%d", t.Width)
-}
 
 func (t FieldType) valid() bool {
 	return t.Width >= 1 && (t.Width <= 63 || t.Signed && t.Width == 64)

@@ -5,16 +5,13 @@ import (
 	"math/bits"
 )
 
-// Pos returns the number of the first bit that equals bit, 0 or 1. (BITPOS key bit)
+// PosFrom returns the number of the first bit from byte start on that equals bit, 0 or 1.
+// It is a bit number of b, not counted from start. (BITPOS key bit start)
 //
 // Zeros follow the string: the search for a 0 in all ones gives the first bit
 // past the end. The search for a 1 in all zeros gives −1, and so does any
 // search of an empty b. (A key that does not exist is not an empty b: Redis
 // answers 0 for bit 0 and −1 for bit 1.)
-func Pos(b []byte, bit int) int64 { return PosFrom(b, bit, 0) }
-
-// PosFrom is Pos from byte start on. The answer is a bit number of b, not
-// counted from start. (BITPOS key bit start)
 func PosFrom(b []byte, bit int, start int64) int64 {
 	first, last := span(b, start, -1, Byte)
 	pos := firstBit(b, bit, first, last)
@@ -24,23 +21,11 @@ func PosFrom(b []byte, bit int, start int64) int64 {
 	return pos
 }
 
-// PosIn is Pos within a range, see CountIn: −1 if no bit of the range equals
+// PosIn is PosFrom within a range, see CountIn: −1 if no bit of the range equals
 // bit. (BITPOS key bit start end BYTE|BIT)
 func PosIn(b []byte, bit int, start, end int64, unit Unit) int64 {
 	first, last := span(b, start, end, unit)
 	return firstBit(b, bit, first, last)
-}
-
-// ParsePosBit reads the bit argument of BITPOS.
-func ParsePosBit(s string) (int, error) {
-	n, err := ParseInt(s)
-	if err != nil {
-		return 0, err
-	}
-	if n&^1 != 0 {
-		return 0, ErrBitArg
-	}
-	return int(n), nil
 }
 
 // firstBit finds the first bit of that value from first to last, or −1.

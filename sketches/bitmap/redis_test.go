@@ -17,6 +17,15 @@ type keyspace map[string][]byte
 
 func failed(err error) any { return redistest.Error("ERR " + err.Error()) }
 
+// bitOf reads a bit of SETBIT or BITPOS.
+func bitOf(text string, refused error) (int, error) {
+	n, err := ParseInt(text)
+	if n&^1 != 0 || err != nil && refused == ErrBit {
+		err = refused
+	}
+	return int(n), err
+}
+
 func (ks keyspace) do(args []string) any {
 	b, exists := ks[args[1]]
 	switch args[0] {
@@ -30,7 +39,7 @@ func (ks keyspace) do(args []string) any {
 		if err != nil {
 			return failed(err)
 		}
-		bit, err := ParseBit(args[3])
+		bit, err := bitOf(args[3], ErrBit)
 		if err != nil {
 			return failed(err)
 		}
@@ -58,7 +67,7 @@ func (ks keyspace) do(args []string) any {
 		}
 		return int64(CountIn(b, start, end, unit))
 	case "BITPOS":
-		bit, err := ParsePosBit(args[2])
+		bit, err := bitOf(args[2], ErrBitArg)
 		if err != nil {
 			return failed(err)
 		}
@@ -67,7 +76,7 @@ func (ks keyspace) do(args []string) any {
 		}
 		switch len(args) {
 		case 3:
-			return Pos(b, bit)
+			return PosFrom(b, bit, 0)
 		case 4:
 			start, err := ParseInt(args[3])
 			if err != nil {

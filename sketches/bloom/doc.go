@@ -13,8 +13,8 @@
 // A [Scalable] is RedisBloom's filter, bit for bit. The BF commands use it.
 //
 // The error of a filter is the share of new items that it takes for seen once
-// it is full; [SplitBlockError] and [ClassicError] compute it for any number of
-// items, also beyond the capacity. The tests measure both.
+// it is full; [SplitBlockError] computes that of a split-block filter for any number
+// of items, also beyond the capacity. The tests measure it.
 //
 // ClickHouse stores the numbers of the bits as a groupBitmap state, and tests
 // an item in plain SQL: see [HasSQL].

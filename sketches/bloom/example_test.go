@@ -35,23 +35,21 @@ func ExampleBits() {
 }
 
 // How the error of a filter for 100,000 items at 1 % grows when it is
-// overfilled, beside a classic filter's.
+// overfilled.
 func ExampleSplitBlockError() {
 	const n = 100_000
 	split, _ := bloom.Bits(n, 0.01)
-	classic, hashes := bloom.ClassicSize(n, 0.01)
 	for _, times := range []float64{0.25, 0.5, 1, 1.5, 2, 4} {
 		items := int(n * times)
-		fmt.Printf("%v times: %.2g %%, classic %.2g %%\n", times,
-			100*bloom.SplitBlockError(items, split), 100*bloom.ClassicError(items, classic, hashes))
+		fmt.Printf("%v times: %.2g %%\n", times, 100*bloom.SplitBlockError(items, split))
 	}
 	// Output:
-	// 0.25 times: 0.00087 %, classic 0.00036 %
-	// 0.5 times: 0.032 %, classic 0.025 %
-	// 1 times: 1 %, classic 1 %
-	// 1.5 times: 5.6 %, classic 5.8 %
-	// 2 times: 15 %, classic 16 %
-	// 4 times: 68 %, classic 68 %
+	// 0.25 times: 0.00087 %
+	// 0.5 times: 0.032 %
+	// 1 times: 1 %
+	// 1.5 times: 5.6 %
+	// 2 times: 15 %
+	// 4 times: 68 %
 }
 
 func ExampleScalable() {

@@ -108,15 +108,3 @@ func ClassicSize(n int, err float64) (bits uint64, hashes int) {
 	hashes = int(max(1, math.Round(float64(bits)/float64(n)*math.Ln2)))
 	return bits, hashes
 }
-
-// ClassicError returns the expected share of false positives of a classic filter of
-// that many bits and hashes after n different items: each of the hashes finds
-// its bit set with probability 1 − (1−1/bits)^(n·hashes). It also holds for
-// more items than the filter was sized for.
-func ClassicError(n int, bits uint64, hashes int) float64 {
-	if n <= 0 || bits == 0 {
-		return 0
-	}
-	clear := float64(n) * float64(hashes) * math.Log1p(-1/float64(bits))
-	return math.Pow(-math.Expm1(clear), float64(hashes))
-}

@@ -92,28 +92,6 @@ func TestPoolErrorIsTheFilters(t *testing.T) {
 	}
 }
 
-// TestClassicError measures a layer of RedisBloom's layout.
-func TestClassicError(t *testing.T) {
-	const n = 1_000_000
-	s, err := NewScalable(ScalableConfig{Capacity: n, Error: 0.01, NonScaling: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	item, next := make([]byte, 0, 16), 0
-	draw := func() uint64 { next++; return uint64(next) }
-	put := func(v uint64) []byte { return strconv.AppendUint(item[:0], v, 10) }
-	for s.Card() < n {
-		if _, err := s.Add(put(draw())); err != nil {
-			t.Fatal(err)
-		}
-	}
-	l := &s.layers[0]
-	// Card counts accepted items only, so the bits are about those of n items.
-	if z := sigmas(1_000_000, ClassicError(n, l.modulus, int(l.hashes)), func(v uint64) bool { return s.Has(put(v)) }, draw); math.Abs(z) > within+1 {
-		t.Errorf("RedisBloom's layer: %+.1f sigma from the formula", z)
-	}
-}
-
 func TestClassicSize(t *testing.T) {
 	for _, c := range []struct {
 		n      int
@@ -124,11 +102,6 @@ func TestClassicSize(t *testing.T) {
 		bits, hashes := ClassicSize(c.n, c.err)
 		if bits != c.bits || hashes != c.hashes {
 			t.Errorf("%d items at %v: %d bits and %d hashes, want %d and %d", c.n, c.err, bits, hashes, c.bits, c.hashes)
-		}
-		if c.n >= 1000 {
-			if got := ClassicError(c.n, bits, hashes); math.Abs(got/c.err-1) > 0.02 {
-				t.Errorf("%d items at %v: the error formula says %v", c.n, c.err, got)
-			}
 		}
 	}
 }
@@ -145,12 +118,9 @@ func TestErrorGrows(t *testing.T) {
 		if more := SplitBlockError(n, 1<<21); !(more <= e+1e-9) || more == e && e < 0.999 {
 			t.Fatalf("%d items: error %v with twice the bits, %v before", n, more, e)
 		}
-		if c := ClassicError(n, 1<<20, 7); !(c >= 0 && c <= 1) {
-			t.Fatalf("%d items: classic error %v", n, c)
-		}
 		before = e
 	}
-	if SplitBlockError(0, 256) != 0 || SplitBlockError(-1, 256) != 0 || ClassicError(0, 100, 3) != 0 {
+	if SplitBlockError(0, 256) != 0 || SplitBlockError(-1, 256) != 0 {
 		t.Error("an empty filter has an error")
 	}
 }

@@ -55,14 +55,6 @@ func latDistance(lat1, lat2 float64) float64 {
 	return earthRadius * math.Abs(float64(lat2*radian)-float64(lat1*radian))
 }
 
-// DistanceOf returns the distance in metres between the centres of two cells, as
-// GEODIST computes it.
-func DistanceOf(a, b uint64) float64 {
-	lon1, lat1 := Decode(a)
-	lon2, lat2 := Decode(b)
-	return Distance(lon1, lat1, lon2, lat2)
-}
-
 // A Unit is a length in metres. Redis knows four.
 type Unit float64
 

@@ -21,7 +21,9 @@ func Example() {
 
 	a, _ := s.Score([]byte("Palermo"))
 	b, _ := s.Score([]byte("Catania"))
-	fmt.Printf("%s m apart\n", geo.AppendDistance(nil, geo.DistanceOf(uint64(a), uint64(b))))
+	lon, lat := geo.Decode(uint64(a))
+	toLon, toLat := geo.Decode(uint64(b))
+	fmt.Printf("%s m apart\n", geo.AppendDistance(nil, geo.Distance(lon, lat, toLon, toLat)))
 	fmt.Printf("%s\n", geo.AppendHashOf(nil, uint64(a)))
 	// Output:
 	// Catania 56.4413 km

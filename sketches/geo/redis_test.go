@@ -120,7 +120,9 @@ func TestRedisDistances(t *testing.T) {
 		if err := conn.Send("GEODIST", "k", a.member, b.member, u.name); err != nil {
 			t.Fatal(err)
 		}
-		d := DistanceOf(uint64(a.score), uint64(b.score)) / float64(u.unit)
+		lon, lat := Decode(uint64(a.score))
+		toLon, toLat := Decode(uint64(b.score))
+		d := Distance(lon, lat, toLon, toLat) / float64(u.unit)
 		want = append(want, string(AppendDistance(nil, d)))
 		if len(want) < 1000 && i < n-1 {
 			continue

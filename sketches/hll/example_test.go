@@ -14,7 +14,9 @@ func Example() {
 	for _, user := range []string{"carla", "dmitri"} {
 		tuesday.Add([]byte(user))
 	}
-	fmt.Println(monday.Count(), tuesday.Count(), hll.CountUnion(&monday, &tuesday))
+	both := monday.Clone()
+	both.Merge(&tuesday)
+	fmt.Println(monday.Count(), tuesday.Count(), both.Count())
 	// Output: 3 2 4
 }
 

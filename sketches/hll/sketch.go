@@ -136,18 +136,6 @@ func (s *Sketch) MergeAll(others ...*Sketch) {
 	}
 }
 
-// CountUnion estimates the number of distinct elements of the union, like
-// PFCOUNT of several keys. It changes none of the sketches and does not
-// allocate.
-func CountUnion(sketches ...*Sketch) uint64 {
-	if len(sketches) == 1 {
-		return sketches[0].Count()
-	}
-	var d registers
-	d.mergeAll(sketches)
-	return CountRegisters((*[Registers]uint8)(&d))
-}
-
 // mergeAll raises d to each of the sketches.
 func (d *registers) mergeAll(sketches []*Sketch) {
 	var batch [16]*registers
@@ -171,13 +159,6 @@ func (s *Sketch) Registers() (list [Registers]uint8) {
 	d := (*registers)(&list)
 	d.merge(s.view())
 	return list
-}
-
-// CountRegisters returns the estimate for a sketch of these registers. It passes over
-// all of them, which Count does not need to.
-func CountRegisters(list *[Registers]uint8) uint64 {
-	h := (*registers)(list).histogram()
-	return h.count(int(h[0]))
 }
 
 // Reset empties the sketch and keeps its memory for the next elements.
