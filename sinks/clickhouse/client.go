@@ -79,9 +79,9 @@ type Client struct {
 	log    *slog.Logger
 
 	// What the jobs of a process ask together.
-	rounds   joint[*roundRequest]
-	lines    joint[linesRequest]
-	coverage joint[*coverageRequest]
+	rounds   *batcher[*roundRequest]
+	lines    *batcher[linesRequest]
+	coverage *batcher[*coverageRequest]
 
 	uptimes uptimes
 }
@@ -110,10 +110,10 @@ func Open(cfg Config) (*Client, error) {
 		cfg.Log = slog.Default()
 	}
 	c := &Client{cfg: cfg, log: cfg.Log, limit: blockRows, wide: len(cfg.Shards) > 1 && cfg.Cluster != ""}
-	c.rounds.what, c.rounds.run, c.rounds.patience = "read the rounds", c.readRounds, patience
-	c.lines.what, c.lines.run, c.lines.patience = "write the ledger", c.writeLines, patience
-	c.coverage.what, c.coverage.run, c.coverage.patience = "read the ledger", c.readCoverage, patience
-	c.coverage.expect() // jobs look at the same moments, and do not announce it: each look waits
+	c.rounds = newBatcher("read the rounds", c.readRounds)
+	c.lines = newBatcher("write the ledger", c.writeLines)
+	c.coverage = newBatcher("read the ledger", c.readCoverage)
+	c.coverage.announce(nil) // jobs look at the same moments, and do not announce it: each look waits
 	lists := cfg.Shards
 	if len(lists) == 0 {
 		lists = [][]string{cfg.URLs}

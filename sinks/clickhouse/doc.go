@@ -44,7 +44,7 @@
 //	             writes changes; the ledger
 //	rows.go      a Native block: columns as bytes
 //	insert.go    sends a block in pieces, each encoded when the one before has left
-//	joint.go     one statement for what several jobs ask of the tables that they share
+//	batcher.go   group commit: one statement for what several jobs ask of the tables that they share
 //	rollup.go rounds.go
 //	             finished numbers, and writes against rollups, as rounds says
 //	over.go      the views of windows that a query asks for

@@ -11,7 +11,7 @@ import (
 	"weir/window"
 )
 
-// This file reads and writes the ledger, which all jobs share: see joint.go.
+// This file reads and writes the ledger, which all jobs share: see batcher.go.
 
 // Known returns what the ledger says of each partition: for every epoch, the id of its
 // topic and the durable offsets.
@@ -58,11 +58,11 @@ func topicID(text string) (id [16]byte, err error) {
 }
 
 // Coverage returns what the ledger covers of each partition, in one question with those of other
-// jobs: see joint. It reads one number for each chunk from a few columns, which takes some ten
+// jobs: see batcher. It reads one number for each chunk from a few columns, which takes some ten
 // milliseconds for a million chunks.
 func (s *Sink) Coverage(ctx context.Context) (audit.Coverage, error) {
 	r := &coverageRequest{job: &s.layout.Job}
-	if err := s.client.coverage.do(ctx, nil, r); err != nil {
+	if err := s.client.coverage.do(ctx, &s.writer, r); err != nil {
 		return audit.Coverage{}, err
 	}
 	r.covered.Lags, r.covered.Restarted = s.lags, s.restarted() != nil

@@ -252,7 +252,7 @@ func (s *Sink) makeAnew(ctx context.Context, d levelData, touched []rounds.Windo
 	if err := s.renew(ctx, d, touched); err != nil {
 		return err
 	}
-	return s.inRound(ctx, &s.rolled, nil, len(touched), func(from int, round uint64) (int, error) {
+	return s.inRound(ctx, &s.rolled, len(touched), func(from int, round uint64) (int, error) {
 		n := s.batch(touched[from:], rows)
 		d.round, d.windows = round, touched[from:from+n]
 		return from + n, s.client.execOn(ctx, s.client.shards, "roll up into "+d.v.table, render("rollup", d), queryTimeout)

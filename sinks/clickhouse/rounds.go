@@ -68,10 +68,10 @@ func (c *Client) readRounds(ctx context.Context, all []*roundRequest) error {
 	})
 }
 
-// round reads the job's current round, together with those of other jobs: see joint.
-func (s *Sink) round(ctx context.Context, t *ticket) (opened uint64, err error) {
+// round reads the job's current round for a writer, together with those of other jobs: see batcher.
+func (s *Sink) round(ctx context.Context, w *rounds.Writer) (opened uint64, err error) {
 	r := &roundRequest{job: &s.layout.Job}
-	if err := s.client.rounds.do(ctx, t, r); err != nil {
+	if err := s.client.rounds.do(ctx, w, r); err != nil {
 		return 0, err
 	}
 	s.rounds.store(r.opened)
@@ -79,39 +79,37 @@ func (s *Sink) round(ctx context.Context, t *ticket) (opened uint64, err error) 
 }
 
 // inRound writes n rows: insert writes some of them, from one on, stamped with a round, and returns
-// the number of the first that it did not write. t announces the last question for the round.
+// the number of the first that it did not write.
 //
 // The rows that are written while a stamp is fresh are a part, which goes through the protocol by
 // itself. So a writer that is overtaken repeats one part, and a write of any size ends.
-func (s *Sink) inRound(ctx context.Context, w *rounds.Writer, t *ticket, n int, insert func(from int, round uint64) (int, error)) (err error) {
+func (s *Sink) inRound(ctx context.Context, w *rounds.Writer, n int, insert func(from int, round uint64) (int, error)) (err error) {
+	defer s.client.rounds.leave(w)
 	for from := 0; from < n && err == nil; {
-		from, err = s.part(ctx, w, t, from, n, insert)
+		from, err = s.part(ctx, w, from, n, insert)
 	}
 	return err
 }
 
 // part writes a part of n rows, from one on, until they were there before a later round was opened.
-func (s *Sink) part(ctx context.Context, w *rounds.Writer, t *ticket, from, n int, insert func(from int, round uint64) (int, error)) (to int, err error) {
+func (s *Sink) part(ctx context.Context, w *rounds.Writer, from, n int, insert func(from int, round uint64) (int, error)) (to int, err error) {
 	s.noting.RLock()
 	defer s.noting.RUnlock()
 	read, fresh := s.rounds.last()
 	opened := read.Round
 	if !fresh {
-		if opened, err = s.round(ctx, nil); err != nil {
+		if opened, err = s.round(ctx, w); err != nil {
 			return from, err
 		}
 	}
 	for at := w.Begin(opened); ; {
-		began, asks := time.Now(), t
+		began := time.Now()
 		for to = from; to < n && (to == from || time.Since(began) < s.fresh); {
 			if to, err = insert(to, at.Stamp); err != nil {
 				return from, err
 			}
 		}
-		if to < n {
-			asks = nil
-		}
-		now, err := s.round(ctx, asks)
+		now, err := s.round(ctx, w)
 		if err != nil {
 			return from, err
 		}

@@ -257,7 +257,7 @@ func TestOvertakenInParts(t *testing.T) {
 		}
 		return true
 	}), other)
-	s.client.limit, s.client.rounds.patience, s.fresh = 4, 0, 0
+	s.client.limit, s.client.rounds.wait, s.fresh = 4, 0, 0
 	const rows = 20
 	write(t, s, f.flow(t, rows))
 	// A writer stamps its rows ahead once it was overtaken twice.

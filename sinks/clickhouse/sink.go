@@ -106,16 +106,9 @@ func (c *Client) sink(l *layout) *Sink {
 	return s
 }
 
-// Write writes the changes into the tables, in an order that makes a crash harmless:
-// places and state rows on all shards, acknowledged in the sense of package rounds, then dead
-// letters, then the ledger lines. It does not change c, whose table must be sealed. After an error, any
-// part of c may be written: write c again, or c merged with later changes.
-func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
-	lines := s.client.lines.expect()
-	defer s.client.lines.leave(lines)
+// write is Write.
+func (s *Sink) write(ctx context.Context, c *window.Changes) error {
 	if c.Table.Len() > 0 {
-		asks := s.client.rounds.expect()
-		defer s.client.rounds.leave(asks)
 		at := 0
 		for m := range s.layout.located { // these have no round, because no rollup is made of them
 			for shard := range s.client.shards {
@@ -126,7 +119,7 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 			at++
 		}
 		rows, ends := s.divide(c.Table)
-		err := s.inRound(ctx, &s.writer, asks, c.Table.Len(), func(from int, round uint64) (int, error) {
+		err := s.inRound(ctx, &s.writer, c.Table.Len(), func(from int, round uint64) (int, error) {
 			return s.writeState(ctx, c.Table, rows, ends, from, round)
 		})
 		if err != nil {
@@ -134,7 +127,7 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 		}
 	}
 	if c.Table.Len() == 0 && len(c.Lines) > 0 { // no question has told yet whether the server was started again
-		if _, err := s.round(ctx, nil); err != nil {
+		if _, err := s.round(ctx, &s.writer); err != nil {
 			return err
 		}
 	}
@@ -149,7 +142,7 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 		return nil
 	}
 	// The statement may outlive this write, and read its lines.
-	return s.client.lines.do(ctx, lines, linesRequest{&s.layout.Job, slices.Clone(c.Lines)})
+	return s.client.lines.do(ctx, &s.writer, linesRequest{&s.layout.Job, slices.Clone(c.Lines)})
 }
 
 // restarted returns an error if a server was started again since the ledger was read.

@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"weir/internal/await"
+	"weir/rounds"
 	"weir/window"
 )
 
-// statements is what a joint has run, for tests.
+// statements is what a batcher has run, for tests.
 type statements struct {
 	mu  sync.Mutex
 	all [][]string
@@ -33,16 +34,16 @@ func (s *statements) run(ctx context.Context, all []string) error {
 	return s.err
 }
 
-// TestJoint: a request waits for those that are expected, and no longer than patience; one that
+// TestBatcher: a request waits for those of announced writers, and no longer than batchWait; one that
 // comes after a statement has begun is of the next one.
-func TestJoint(t *testing.T) {
+func TestBatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &statements{}
-		j := &joint[string]{run: s.run, patience: patience}
+		j := newBatcher("test", s.run)
 		var asked sync.WaitGroup
-		ask := func(ticket *ticket, request string) {
+		ask := func(w *rounds.Writer, request string) {
 			asked.Go(func() {
-				if err := j.do(t.Context(), ticket, request); err != nil {
+				if err := j.do(t.Context(), w, request); err != nil {
 					t.Errorf("%s: %v", request, err)
 				}
 			})
@@ -65,7 +66,10 @@ func TestJoint(t *testing.T) {
 		ask(nil, "alone")
 		expect("alone")
 
-		a, b, c := j.expect(), j.expect(), j.expect()
+		a, b, c := &rounds.Writer{}, &rounds.Writer{}, &rounds.Writer{}
+		j.announce(a)
+		j.announce(b)
+		j.announce(c)
 		ask(a, "a")
 		ask(nil, "unannounced")
 		ask(b, "b")
@@ -73,24 +77,32 @@ func TestJoint(t *testing.T) {
 		j.leave(c) // it has nothing to ask
 		synctest.Wait()
 		expect("alone", "a b unannounced")
-		j.leave(a) // used up
+		ask(a, "a again")
+		expect("alone", "a b unannounced")
 		j.leave(c)
+		j.leave(b)
+		synctest.Wait()
+		expect("alone", "a b unannounced", "a again")
+		j.leave(a)
 		ask(nil, "after")
-		expect("alone", "a b unannounced", "after")
+		expect("alone", "a b unannounced", "a again", "after")
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("they waited %v for nothing", waited)
 		}
 
-		slow, quick := j.expect(), j.expect()
+		slow, quick := &rounds.Writer{}, &rounds.Writer{}
+		j.announce(slow)
+		j.announce(quick)
 		ask(quick, "quick")
-		time.Sleep(patience - 1)
+		time.Sleep(batchWait - 1)
 		synctest.Wait()
-		expect("alone", "a b unannounced", "after")
+		expect("alone", "a b unannounced", "a again", "after")
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		expect("alone", "a b unannounced", "after", "quick")
+		expect("alone", "a b unannounced", "a again", "after", "quick")
+		j.leave(quick)
 		ask(slow, "slow")
-		expect("alone", "a b unannounced", "after", "quick", "slow")
+		expect("alone", "a b unannounced", "a again", "after", "quick", "slow")
 		asked.Wait()
 	})
 }
@@ -135,11 +147,12 @@ func TestFlushesJoin(t *testing.T) {
 	}
 	// Each write waits for the other one, as long as it takes. None asks for its round beforehand,
 	// however long ago it was read: that question would wait for the other one's second.
-	c.rounds.patience, c.lines.patience = time.Hour, time.Hour
+	c.rounds.wait, c.lines.wait = time.Hour, time.Hour
 	for _, s := range sinks {
 		s.rounds.asked = time.Now().Add(time.Hour)
 	}
-	first := c.rounds.expect()
+	first := &rounds.Writer{}
+	c.rounds.announce(first)
 	clear(seen)
 	var writing sync.WaitGroup
 	for i, s := range sinks {
@@ -153,11 +166,7 @@ func TestFlushesJoin(t *testing.T) {
 	await.Until(t, func() error {
 		c.rounds.mu.Lock()
 		defer c.rounds.mu.Unlock()
-		begun := c.rounds.coming - 1
-		if c.rounds.next != nil {
-			begun += len(c.rounds.next.all)
-		}
-		if begun < 2 {
+		if begun := len(c.rounds.announced) - 1; begun < 2 {
 			return fmt.Errorf("%d of two writes have begun", begun)
 		}
 		return nil

@@ -1,0 +1,136 @@
+package clickhouse
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"weir/rounds"
+	"weir/window"
+)
+
+// This file is the group commit of a process. Its jobs flush at the same moments (package flow), and
+// a statement costs the server hardly more for several jobs than for one. So a batcher makes one
+// statement of what several jobs ask of the tables that all jobs share.
+
+// batchWait is how long a request waits at most: as long as an insert takes on a busy machine.
+const batchWait = 50 * time.Millisecond
+
+// Write writes the changes into the tables, in an order that makes a crash harmless:
+// places and state rows on all shards, acknowledged in the sense of package rounds, then dead
+// letters, then the ledger lines. It does not change c, whose table must be sealed. After an error, any
+// part of c may be written: write c again, or c merged with later changes.
+//
+// What it will ask together with other jobs is announced before it begins.
+func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
+	s.client.lines.announce(&s.writer)
+	defer s.client.lines.leave(&s.writer)
+	if c.Table.Len() > 0 {
+		s.client.rounds.announce(&s.writer)
+		defer s.client.rounds.leave(&s.writer)
+	}
+	return s.write(ctx, c)
+}
+
+// A batcher gathers requests of jobs. A request waits for one of each announced writer, for
+// batchWait at most, and then one statement answers all that are there. The statement begins after the
+// last of its requests came, so each request may rely on what was there before it.
+type batcher[R any] struct {
+	what string                                   // it does, for errors
+	run  func(ctx context.Context, all []R) error // the statement; it may outlive a request that was given up
+	wait time.Duration
+
+	mu        sync.Mutex
+	announced map[*rounds.Writer]bool // the writers that will ask
+	next      *batch[R]               // gathers; nil: no request waits
+}
+
+// A batch is the requests of one statement.
+type batch[R any] struct {
+	all    []R
+	of     map[*rounds.Writer]bool // the writers that have asked
+	wanted int                     // requests that were not given up
+	cancel context.CancelFunc
+	timer  *time.Timer
+	done   chan struct{} // closed when err is set
+	err    error
+}
+
+func newBatcher[R any](what string, run func(ctx context.Context, all []R) error) *batcher[R] {
+	return &batcher[R]{what: what, run: run, wait: batchWait, announced: map[*rounds.Writer]bool{}}
+}
+
+// announce makes others wait for requests of a writer until it leaves.
+func (b *batcher[R]) announce(w *rounds.Writer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.announced[w] = true
+}
+
+// leave says that a writer will ask nothing more. It may have left already.
+func (b *batcher[R]) leave(w *rounds.Writer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.announced, w)
+	b.begin(b.next, false)
+}
+
+// do makes a request of a writer. Others may read the request even after do has returned an error.
+func (b *batcher[R]) do(ctx context.Context, w *rounds.Writer, request R) error {
+	b.mu.Lock()
+	p := b.next
+	if p == nil {
+		p = &batch[R]{of: map[*rounds.Writer]bool{}, done: make(chan struct{})}
+		p.timer = time.AfterFunc(b.wait, func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.begin(p, true)
+		})
+		b.next = p
+	}
+	p.all = append(p.all, request)
+	p.of[w] = true
+	p.wanted++
+	b.begin(p, false)
+	b.mu.Unlock()
+	select {
+	case <-p.done:
+		return p.err
+	case <-ctx.Done():
+		b.giveUp(p)
+		return explain(b.what, context.Cause(ctx))
+	}
+}
+
+// begin runs the statement of a batch that gathers, if each announced writer has asked or the wait is over.
+func (b *batcher[R]) begin(p *batch[R], over bool) {
+	if p == nil || p != b.next {
+		return
+	}
+	for w := range b.announced {
+		if !over && !p.of[w] {
+			return
+		}
+	}
+	b.next = nil
+	p.timer.Stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	if p.wanted == 0 {
+		cancel()
+	}
+	go func() {
+		defer cancel()
+		p.err = b.run(ctx, p.all)
+		close(p.done)
+	}()
+}
+
+// giveUp takes a request back. A statement that nothing waits for is cancelled.
+func (b *batcher[R]) giveUp(p *batch[R]) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p.wanted--; p.wanted == 0 && p.cancel != nil {
+		p.cancel()
+	}
+}
