@@ -92,9 +92,6 @@ stack: engine redis build ## run docker-compose.yml for real, on docker or a bar
 	@go build -o bin/stack ./stack
 	@bin/stack $(or $(ARGS),-floors)
 
-chaos-brokers: ## CYCLES strikes of a SEED on three brokers with replicas, compared with the truth after each
-	@$(MAKE) --no-print-directory stack ARGS="-floors -cycles $(CYCLES) -seed $(SEED)"
-
 tools: engine redis ## fetch what the tests need, once: engine, broker, redis-server, clients, Chromium
 	@internal/kafkatest/kafka.sh jars
 	@internal/python.sh pyclient clickhouse-connect 1.12.0

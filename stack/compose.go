@@ -14,30 +14,26 @@ import (
 	"time"
 )
 
-// A stack runs docker-compose.yml under a project name of its own, so that it does not
-// disturb another stack on this machine.
+// project is a name of its own, so that the stack does not disturb another one on this machine.
+const project = "weir-stack"
+
+// A stack runs docker-compose.yml.
 type stack struct {
 	*engine
-	project   string
-	files     []string       // files that docker compose merges into docker-compose.yml
-	kafka     []string       // published addresses of the brokers
 	listeners []net.Listener // see publish
 }
 
-// compose runs docker compose on docker-compose.yml and the files that override it.
+// compose runs docker compose on docker-compose.yml and the file that overrides it.
 func (s *stack) compose(ctx context.Context, args ...string) (string, error) {
-	words := []string{"compose", "--progress", "plain", "--project-name", s.project, "--env-file", "demo.env", "--file", "docker-compose.yml"}
-	for _, file := range s.files {
-		words = append(words, "--file", file)
-	}
+	words := []string{"compose", "--progress", "plain", "--project-name", project, "--env-file", "demo.env", "--file", "docker-compose.yml", "--file", "stack/override.yml"}
 	return s.output(ctx, "docker", append(words, args...)...)
 }
 
 // network returns the name of the network of services and clients.
-func (s *stack) network() string { return s.project + "_weir" }
+func (s *stack) network() string { return project + "_weir" }
 
 // container returns the name of a service's first container.
-func (s *stack) container(service string) string { return s.project + "-" + service + "-1" }
+func (s *stack) container(service string) string { return project + "-" + service + "-1" }
 
 // inspect returns one value of a service's container, by a template of docker inspect.
 func (s *stack) inspect(ctx context.Context, service, format string) (string, error) {
@@ -130,7 +126,7 @@ func (s *stack) down(ctx context.Context) error {
 		return err
 	}
 	// Images that have lost their names to newer builds.
-	for _, label := range []string{keyLabel, "com.docker.compose.project=" + s.project} {
+	for _, label := range []string{keyLabel, "com.docker.compose.project=" + project} {
 		if err := s.run(ctx, "docker", "image", "prune", "--force", "--filter", "label="+label); err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@
 // behind when it is removed.
 //
 //	make stack
-//	make chaos-brokers CYCLES=20   # three brokers instead of one, and faults in these; see chaos.go
 //
 // It needs a machine with docker, or a bare Debian as root, where it installs and starts
 // a container engine for this run. The images of Kafka, ClickHouse and Go are stand-ins,
@@ -21,16 +20,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
-)
-
-var (
-	cycles = flag.Int("cycles", 0, "instead of the tests, start three brokers, cause this many faults in them, and compare the counts after each")
-	seed   = flag.Uint64("seed", 0, "seed of the order of faults; 0: a new one")
 )
 
 var (
@@ -75,10 +68,7 @@ func run(ctx context.Context) (err error) {
 	if err := e.buildImages(ctx); err != nil {
 		return err
 	}
-	s := &stack{engine: e, project: "weir-stack", files: []string{"stack/override.yml"}, kafka: []string{"127.0.0.1:9092"}}
-	if *cycles > 0 {
-		s.project, s.files, s.kafka = "weir-brokers", append(s.files, "stack/brokers.yml"), append(s.kafka, "127.0.0.1:9093", "127.0.0.1:9094")
-	}
+	s := &stack{engine: e}
 	// The stack is removed even after a ctrl-C.
 	last := context.WithoutCancel(ctx)
 	if err := s.down(last); err != nil { // of a run that was killed
@@ -90,17 +80,8 @@ func run(ctx context.Context) (err error) {
 		}
 		err = errors.Join(err, s.down(last))
 	}()
-	c := &check{stack: s}
 	began := time.Now()
-	if *cycles > 0 {
-		if *seed == 0 {
-			*seed = rand.Uint64N(1_000_000) + 1
-		}
-		err = (&chaos{check: c}).cycles(ctx, *cycles, *seed)
-	} else {
-		err = c.all(ctx)
-	}
-	if err != nil {
+	if err := (&check{stack: s}).all(ctx); err != nil {
 		return err
 	}
 	say("passed in %s", time.Since(began).Round(time.Second))
