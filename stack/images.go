@@ -34,13 +34,12 @@ type image struct {
 
 // parts has the paths on this machine of what the stand-ins are made of.
 type parts struct {
-	base     string // a small Debian, as a tar
-	jars     string // Kafka's
-	library  string // ClickHouse's
-	proxy    string // the program in front of it
-	goroot   string
-	modules  string // as a module proxy
-	compiled string // of the modules and the standard library, as a build cache
+	base    string // a small Debian, as a tar
+	jars    string // Kafka's
+	library string // ClickHouse's
+	proxy   string // the program in front of it
+	goroot  string
+	modules string // as a module proxy
 }
 
 // fetch fetches the parts that are missing.
@@ -61,9 +60,6 @@ func (e *engine) fetch(ctx context.Context) (p parts, err error) {
 	if p.modules, err = e.fetchModules(ctx); err != nil {
 		return p, err
 	}
-	if p.compiled, err = e.fetchCompiled(ctx); err != nil {
-		return p, err
-	}
 	p.goroot, err = output(ctx, os.Environ(), "go", "env", "GOROOT")
 	return p, err
 }
@@ -82,7 +78,7 @@ func (e *engine) buildImages(ctx context.Context) error {
 	for _, i := range []image{
 		{name: "kafka", files: map[string]string{"libs": p.jars, "bin/start.sh": "stack/kafka/start.sh", "bin/kafka-topics.sh": "stack/kafka/kafka-topics.sh"}},
 		{name: "clickhouse", files: map[string]string{"clickhouse": p.proxy, "libchdb.so": p.library}},
-		{name: "go", files: map[string]string{"go": p.goroot, "modules": p.modules, "compiled": p.compiled, "bin/go": "stack/go/go.sh"}, skip: []string{"go/api", "go/doc", "go/misc", "go/src/cmd", "go/test"}},
+		{name: "go", files: map[string]string{"go": p.goroot, "modules": p.modules}, skip: []string{"go/api", "go/doc", "go/misc", "go/src/cmd", "go/test"}},
 	} {
 		if err := e.build(ctx, i); err != nil {
 			return fmt.Errorf("image %s: %w", i.name, err)
@@ -184,62 +180,6 @@ func (e *engine) fetchModules(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return proxy, os.Rename(part, dir)
-}
-
-// fetchCompiled copies what weir consists of besides its own packages from this machine's
-// build cache: compiling it takes minutes of CPU. An entry of such a cache is two files, named by what
-// they are made from and by what they hold; the first names the second.
-func (e *engine) fetchCompiled(ctx context.Context) (string, error) {
-	dir, exists, err := e.keyed("compiled")
-	if err != nil || exists {
-		return dir, err
-	}
-	cache, err := output(ctx, os.Environ(), "go", "env", "GOCACHE")
-	if err != nil {
-		return "", err
-	}
-	list, err := output(ctx, append(os.Environ(), "CGO_ENABLED=0"), "go", "list", "-export", "-deps", "-tags", "static", "-trimpath",
-		"-f", `{{if or .Standard (ne .Module.Path "weir")}}{{.Export}}{{end}}`, "./cmd/weir")
-	if err != nil {
-		return "", err
-	}
-	wanted := map[string]bool{}
-	for _, file := range strings.Fields(list) {
-		wanted[strings.TrimSuffix(filepath.Base(file), "-d")] = true
-	}
-	from, err := filepath.Glob(filepath.Join(cache, "*", "*-a"))
-	if err != nil {
-		return "", err
-	}
-	part := dir + ".part"
-	if err := os.MkdirAll(part, 0o755); err != nil {
-		return "", err
-	}
-	for _, file := range from {
-		entry, err := os.ReadFile(file)
-		if err != nil {
-			return "", err
-		}
-		fields := strings.Fields(string(entry)) // v1, the two names, length, time
-		if len(fields) < 3 || !wanted[fields[2]] {
-			continue
-		}
-		content := fields[2] + "-d"
-		data, err := os.ReadFile(filepath.Join(cache, content[:2], content))
-		if err != nil {
-			return "", err
-		}
-		for name, data := range map[string][]byte{filepath.Base(file): entry, content: data} {
-			to := filepath.Join(part, name[:2], name)
-			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-				return "", err
-			}
-			if err := os.WriteFile(to, data, 0o644); err != nil {
-				return "", err
-			}
-		}
-	}
-	return dir, os.Rename(part, dir)
 }
 
 // keyLabel holds what an image was built from.
