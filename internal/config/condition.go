@@ -67,42 +67,23 @@ func conditions(list []Where) (all []window.Condition) {
 	return all
 }
 
-// operand is a key of a Where with its value.
-type operand struct {
-	key   string
-	texts []string
-	value string
-}
-
-// tests returns the tests that are given.
-func (w *Where) tests() (given []operand) {
-	for _, o := range []operand{
-		{"in", w.In, ""}, {"not_in", w.NotIn, ""}, {"is", nil, w.Is}, {"is_not", nil, w.IsNot}, {"below", nil, w.Below}, {"at_most", nil, w.AtMost},
-		{"above", nil, w.Above}, {"at_least", nil, w.AtLeast}, {"prefix", w.Prefix, ""}, {"suffix", w.Suffix, ""}, {"exists", nil, w.Exists},
-	} {
-		if o.texts != nil || o.value != "" {
-			given = append(given, o)
-		}
-	}
-	return given
-}
-
 // where checks that a condition has one form, and that its tests make sense.
 func (v *validator) where(at string, j *Job, w *Where) {
-	tests, forms := w.tests(), 0
+	forms := 0
 	for _, given := range []bool{w.Field != nil, len(w.Any) > 0, len(w.All) > 0, w.Not != nil} {
 		if given {
 			forms++
 		}
 	}
+	all := []string{"in", "not_in", "is", "is_not", "below", "at_most", "above", "at_least", "prefix", "suffix", "exists"}
+	tests := slices.DeleteFunc(all, func(key string) bool { return !v.given(join(at, key)) })
 	v.must(forms == 1, at, "needs one of field (the path that it tests), any, all and not; make each further one a condition of its own")
-	v.must(forms == 0 || w.Field != nil || tests == nil && w.Apply == nil, at, "has a test or apply without field; make it a condition of its own, with the path that it tests in field")
-	v.must(w.Field == nil || tests != nil, at, "needs a test such as in: [view, click], is: view, at_least: 10, prefix: /p/ or exists: true")
-	for _, o := range tests {
-		isBool, isText := o.value == "true" || o.value == "false", strings.HasPrefix(o.value, `"`)
-		ordered := slices.Contains([]string{"below", "at_most", "above", "at_least"}, o.key)
-		v.must(!ordered || !isBool, at+"."+o.key, "%s has no order; write is: %[1]s", o.value)
-		v.must(o.value == "" || o.key == "exists" || isText || !j.isText(w.Field), at+"."+o.key, "%s is a text, and %s is none; put it in quotes, or name another field", strings.Join(w.Field, " or "), o.value)
+	v.must(forms == 0 || w.Field != nil || len(tests) == 0 && w.Apply == nil, at, "has a test or apply without field; make it a condition of its own, with the path that it tests in field")
+	v.must(w.Field == nil || len(tests) > 0, at, "needs a test such as in: [view, click], is: view, at_least: 10, prefix: /p/ or exists: true")
+	for key, value := range map[string]string{"below": w.Below, "at_most": w.AtMost, "above": w.Above, "at_least": w.AtLeast, "is": w.Is, "is_not": w.IsNot} {
+		isBool, isText := value == "true" || value == "false", value == "" || value[0] == '"'
+		v.must(!isBool || key == "is" || key == "is_not", join(at, key), "%s has no order; write is: %[1]s", value)
+		v.must(isText || !j.isText(w.Field), join(at, key), "%s is a text, and %s is none; put it in quotes, or name another field", strings.Join(w.Field, " or "), value)
 	}
 }
 

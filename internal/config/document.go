@@ -23,7 +23,7 @@ const maxDocument = 1 << 20
 // form that viper merges (texts, lists, maps), the place of every value, and
 // the mistakes.
 type reader struct {
-	file     string
+	from     Origin // what is being read
 	places   map[string]Origin
 	presets  map[*yaml.Node]string // of the nodes that presets have added: the preset
 	jobs     []*yaml.Node          // those of presets, in front of the file's
@@ -31,7 +31,9 @@ type reader struct {
 }
 
 func (r *reader) at(n *yaml.Node) Origin {
-	return Origin{Source: FromFile, Name: cmp.Or(r.presets[n], r.file), Line: n.Line, Column: n.Column}
+	at := r.from
+	at.Name, at.Line, at.Column = cmp.Or(r.presets[n], at.Name), n.Line, n.Column
+	return at
 }
 
 func (r *reader) complain(n *yaml.Node, path, format string, args ...any) {
@@ -133,8 +135,11 @@ func (r *reader) value(k *key, n *yaml.Node, path string) any {
 		return r.sections(k, n, path)
 	case k.kind == texts:
 		return r.texts(k, n, path)
-	case k.secret != "":
-		r.complain(n, path, "a secret must not be in this file; %s", k.secretRemedy())
+	case k.secret != "" && r.from.Source != FromEnv:
+		file := strings.TrimSuffix(k.path, k.name) + k.secret
+		r.complain(n, path, "a secret must not be in the configuration or on a command line; write it to a file and name that in %s, or set %s", file, k.env())
+	case k.kind == text && k.def == "" && n.Value == "" && r.from.Source == FromFlag: // takes one of the file away
+		return ""
 	default:
 		got, err := k.scalar(n)
 		if err == nil {
@@ -251,10 +256,7 @@ var synonyms = map[string]string{
 
 // nearest returns the one of some words that another was most likely meant to be, or "".
 func nearest(word string, words []string) string {
-	if right := synonyms[word]; slices.Contains(words, right) {
-		return right
-	}
-	return spelling.Nearest(word, words)
+	return spelling.Nearest(cmp.Or(synonyms[word], word), words)
 }
 
 // whichKey returns the remedy of an unknown key.
@@ -282,11 +284,6 @@ func (k *key) find(name string) string {
 		}
 	}
 	return ""
-}
-
-func (k *key) secretRemedy() string {
-	file := strings.TrimSuffix(k.path, k.name) + k.secret
-	return fmt.Sprintf("write it to a file and name that in %s, or set %s", file, k.env())
 }
 
 func names(keys []*key) (all []string) {

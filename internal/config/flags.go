@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
 
 	"weir/internal/spelling"
 )
@@ -44,43 +45,52 @@ func (k *key) usage() string {
 	return fmt.Sprintf("%s%s (`%s`, %s)", firstSentence(k.doc), words, word, k.env())
 }
 
-// outside checks the values that the environment and the flags give, and returns them by path; a flag
+// outside reads the values that the environment and the flags give, and returns them by path; a flag
 // wins. An empty variable counts as not set, because container tools set missing variables to an empty text.
-func outside(o Options, origins *Origins, ps *problems) map[string]any {
+func (r *reader) outside(o Options) map[string]any {
 	values, variables := map[string]any{}, variables(o.Env)
-	take := func(k *key, at Origin, text string) {
-		value, err := k.checkAll(text)
-		if err != nil {
-			ps.add(at, k.path, "%s", err)
-			return
+	take := func(k *key, text string, from Origin) {
+		r.from = from
+		n := k.node(text)
+		if got := r.value(k, n, k.path); got != nil {
+			values[k.path] = got
 		}
-		values[k.path], origins.places[k.path] = value, at
 	}
 	var known []string
 	for i, k := range table().leaves() {
 		known = append(known, k.env())
 		if value, ok := variables[k.env()]; ok {
-			take(k, Origin{Source: FromEnv, Name: k.env(), order: i}, value)
+			take(k, value, Origin{Source: FromEnv, Name: k.env(), order: i})
 			delete(variables, k.env())
 		}
-		if o.Flags == nil || !o.Flags.Changed(k.path) {
-			continue
-		}
-		at := Origin{Source: FromFlag, Name: "--" + k.path, order: i}
-		if k.secret != "" {
-			ps.add(at, k.path, "every process of this machine can read a command line; %s", k.secretRemedy())
-		} else {
+		if o.Flags != nil && o.Flags.Changed(k.path) {
 			texts, _ := o.Flags.GetStringArray(k.path) // --kafka.brokers a --kafka.brokers b
-			take(k, at, strings.Join(texts, ","))
+			take(k, strings.Join(texts, ","), Origin{Source: FromFlag, Name: "--" + k.path, order: i})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(variables)) { // Kubernetes, for example, sets WEIR_SERVICE_HOST by itself
 		near := slices.IndexFunc(known, func(k string) bool { return len(name) <= len(k)+2 && spelling.Distance(name, k) <= 2 })
 		if near >= 0 {
-			ps.add(Origin{Source: FromEnv, Name: name}, "", "no key of this name; did you mean %s?", known[near])
+			r.problems.add(Origin{Source: FromEnv, Name: name}, "", "no key of this name; did you mean %s?", known[near])
 		}
 	}
 	return values
+}
+
+// node returns a value that is given as one text as it would stand in a file: lists have commas.
+func (k *key) node(value string) *yaml.Node {
+	if k.kind == texts {
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for part := range strings.SplitSeq(value, ",") {
+			n.Content = append(n.Content, k.element().node(strings.TrimSpace(part)))
+		}
+		return n
+	}
+	n := &yaml.Node{Kind: yaml.ScalarNode, Value: value}
+	if k.kind == text {
+		n.Tag = "!!str"
+	}
+	return n
 }
 
 // variables returns the variables of an environment that are not empty.
@@ -92,24 +102,4 @@ func variables(env []string) map[string]string {
 		}
 	}
 	return all
-}
-
-// checkAll is check for a value given as one text: lists have commas, and an empty text takes one of
-// the file away.
-func (k *key) checkAll(value string) (any, error) {
-	if k.kind == text && k.def == "" && value == "" {
-		return "", nil
-	}
-	if k.kind != texts {
-		return k.check(value)
-	}
-	var list []string
-	for part := range strings.SplitSeq(value, ",") {
-		got, err := k.element().check(strings.TrimSpace(part))
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, got)
-	}
-	return list, nil
 }

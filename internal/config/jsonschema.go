@@ -44,9 +44,10 @@ func (k *key) schema() object {
 		}
 		n = object{"type": []string{"array", "null"}, "items": entry, "maxItems": json.Number(k.max)}
 	case texts:
-		element := k.element()
-		element.def, element.doc = "", ""
-		n["anyOf"] = []object{element.schema(), {"type": "array", "items": element.schema(), "minItems": 1, "maxItems": json.Number(k.max)}}
+		element := k.element().schema()
+		delete(element, "default")
+		delete(element, "description")
+		n["anyOf"] = []object{element, {"type": "array", "items": element, "minItems": 1, "maxItems": json.Number(k.max)}}
 	case duration: // a number can only be 0; the pattern judges texts
 		n = object{"type": []string{"string", "integer"}, "minimum": 0, "maximum": 0, "pattern": `^(0|([0-9]+ *(w|d|h|m|s|ms))+)$`}
 	case size:
@@ -68,16 +69,12 @@ func (k *key) schema() object {
 			n["enum"] = k.enum
 		}
 	}
-	if k.doc != "" {
-		n["description"] = k.doc
-	}
-	if n["default"] = k.defaultValue(); k.kind == integer || k.kind == fraction {
-		n["default"] = json.Number(k.def)
-	} else if k.kind == boolean {
-		n["default"] = k.def == "true"
-	}
+	n["description"] = k.doc
 	if k.def == "" {
-		delete(n, "default")
+		return n
+	}
+	if n["default"] = k.defaultValue(); k.kind == integer || k.kind == fraction || k.kind == boolean {
+		n["default"] = json.RawMessage(k.def)
 	}
 	return n
 }

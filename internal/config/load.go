@@ -2,11 +2,11 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/go-viper/mapstructure/v2"
@@ -45,7 +45,7 @@ func Load(o Options) (*Config, *Origins, error) {
 	if err != nil {
 		return nil, origins, err
 	}
-	given := outside(o, origins, &r.problems)
+	given := r.outside(o)
 	if err := r.problems.err(); err != nil { // rules between values are checked when each value is right
 		return nil, origins, err
 	}
@@ -76,7 +76,7 @@ func (r *reader) read(o Options) (map[string]any, error) {
 		}
 		r.jobs = append(r.jobs, entries(preset)["jobs"].Content...)
 	}
-	r.file = o.File
+	r.from = Origin{Source: FromFile, Name: o.File}
 	if o.File != "" && o.Data == nil {
 		var err error
 		if o.Data, err = bounded.ReadFile(o.File, maxDocument); err != nil {
@@ -187,14 +187,8 @@ func Find(given string, env []string) (file string, searched []string) {
 	if named := variables["WEIR_CONFIG"]; named != "" {
 		return named, nil
 	}
-	home := variables["XDG_CONFIG_HOME"]
-	if home == "" && variables["HOME"] != "" {
-		home = filepath.Join(variables["HOME"], ".config")
-	}
+	home := cmp.Or(variables["XDG_CONFIG_HOME"], filepath.Join(variables["HOME"], ".config"))
 	searched = []string{"weir.yaml", filepath.Join(home, "weir", "weir.yaml"), filepath.FromSlash("/etc/weir/weir.yaml")}
-	if home == "" {
-		searched = slices.Delete(searched, 1, 2)
-	}
 	for _, place := range searched {
 		if _, err := os.Stat(place); err == nil {
 			return place, nil

@@ -7,15 +7,9 @@ import (
 	"strings"
 )
 
-// MaxProblems is how many problems one [Error] lists; more are only counted.
-const MaxProblems = 20
-
 // An Error is everything that is wrong with a configuration. Its text has one
 // line per problem, in the order of the file.
-type Error struct {
-	Problems []Problem // 1 to MaxProblems
-	More     int       // further problems that are not listed
-}
+type Error struct{ Problems []Problem }
 
 // A Problem is one mistake and what to do about it.
 type Problem struct {
@@ -35,16 +29,13 @@ func (e *Error) Error() string {
 	for _, p := range e.Problems {
 		lines = append(lines, p.String())
 	}
-	if e.More > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more", e.More))
-	}
 	return strings.Join(lines, "\n")
 }
 
 // ExitCode is 78, EX_CONFIG of sysexits.h.
 func (e *Error) ExitCode() int { return 78 }
 
-// problems collects while loading; err sorts them and cuts the list.
+// problems collects while loading; err sorts them.
 type problems []Problem
 
 func (ps *problems) add(at Origin, path, format string, args ...any) {
@@ -63,9 +54,7 @@ func (ps problems) err() error {
 			cmp.Compare(a.Origin.Column, b.Origin.Column),
 		)
 	})
-	ps = slices.Compact(ps)
-	listed := min(len(ps), MaxProblems)
-	return &Error{ps[:listed], len(ps) - listed}
+	return &Error{slices.Compact(ps)}
 }
 
 // oneLine keeps a message on its line, whatever the values in it contain,

@@ -46,14 +46,12 @@ func other(t *testing.T, k *key) string {
 // value at a time.
 func loadOne(t *testing.T, env []string, args []string) (*Config, *Origins) {
 	t.Helper()
-	var ps problems
-	origins := &Origins{places: map[string]Origin{}}
-	given := outside(Options{Env: env, Flags: flagsOf(t, args...)}, origins, &ps)
-	cfg, err := merge(nil, given)
-	if err = errors.Join(err, ps.err()); err != nil {
+	r := &reader{places: map[string]Origin{}}
+	cfg, err := merge(nil, r.outside(Options{Env: env, Flags: flagsOf(t, args...)}))
+	if err = errors.Join(err, r.problems.err()); err != nil {
 		t.Fatal(err)
 	}
-	return cfg, origins
+	return cfg, &Origins{places: r.places}
 }
 
 // field returns the field of a leaf.
@@ -107,11 +105,9 @@ func TestDefaultsAreValid(t *testing.T) {
 		if k.def == "" {
 			return
 		}
-		got, err := k.checkAll(k.def)
-		if err != nil {
+		if got, err := k.element().check(k.def); err != nil {
 			t.Errorf("default of %s: %v", k.path, err)
-		}
-		if k.kind != texts && got != k.def {
+		} else if got != k.def {
 			t.Errorf("default of %s: %s, in canonical form %s", k.path, k.def, got)
 		}
 	}

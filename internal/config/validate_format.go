@@ -98,17 +98,13 @@ func (v *validator) format(path string, j *Job) {
 
 // inColumns checks that a job reads only columns that there are.
 func (v *validator) inColumns(path string, j *Job) {
-	remedy := "write c1 for the first column, c2 for the next, or name them all in columns"
 	for _, f := range j.fields() {
 		if event.InEnvelope(f.path) || event.Column(j.Columns, f.path) >= 0 {
 			continue
 		}
-		name := event.PathText(f.path)
-		if j.Columns != nil {
-			remedy = "columns does not list it (a value in a column that is a JSON object is column[json].name)"
-			if near := spelling.Nearest(name, j.Columns); near != "" {
-				remedy = "did you mean " + near + "?"
-			}
+		name, remedy := event.PathText(f.path), "list it in columns, or write c1 for the first, c2 for the next (and column[json].name for a value in a JSON object)"
+		if near := spelling.Nearest(name, j.Columns); near != "" {
+			remedy = "did you mean " + near + "?"
 		}
 		v.complain(path+"."+f.at, "there is no column %s; %s", name, remedy)
 	}
