@@ -126,8 +126,8 @@ func (s *Server) askedRetention(q question) (a asking, st Statement, err error) 
 	if st.Zone == "" {
 		st.Zone = "UTC"
 	}
-	if units := []string{"day", "week", "month", "quarter", "year"}; !slices.Contains(units, st.Unit) {
-		return a, st, fmt.Errorf("%w: unit=%.40s; want one of %s", errQuestion, st.Unit, strings.Join(units, ", "))
+	if _, known := units[st.Unit]; !known {
+		return a, st, fmt.Errorf("%w: unit=%.40s; want one of day, week, month, quarter, year", errQuestion, st.Unit)
 	}
 	st.Periods, err = whole(q, "n", 8, periodsMost)
 	now := s.Windows.Now().UTC().Truncate(time.Second)
@@ -198,22 +198,14 @@ func (s *Server) secretPeriod(ctx context.Context, a *asking, st *Statement, p P
 	return s.few(n), err
 }
 
+// units are the periods of retention, in years, months and days.
+var units = map[string][3]int{"day": {0, 0, 1}, "week": {0, 0, 7}, "month": {0, 1, 0}, "quarter": {0, 3, 0}, "year": {1, 0, 0}}
+
 // after returns the start of the period that follows the one that starts at a time.
 func after(t time.Time, unit string) time.Time {
 	year, month, day := t.Date()
-	switch unit {
-	case "day":
-		day++
-	case "week":
-		day += 7
-	case "month":
-		month++
-	case "quarter":
-		month += 3
-	case "year":
-		year++
-	}
-	return time.Date(year, month, day, 0, 0, 0, 0, t.Location())
+	more := units[unit]
+	return time.Date(year+more[0], month+time.Month(more[1]), day+more[2], 0, 0, 0, 0, t.Location())
 }
 
 // A sessionsReply says how many sessions begin.

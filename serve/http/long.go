@@ -122,41 +122,42 @@ func (s *Server) widenKept(a *asking, step time.Duration) error {
 	return nil
 }
 
-// lengthen makes a question of the path series one of rollups. The first window of the range,
-// which begins with a step, has to be kept too.
-func (s *Server) lengthen(a *asking, st *Statement, rollups []Rollup) error {
-	shortest, step := rollups[0].Window, st.Step
-	if step == 0 {
-		step = stepOf(a.span, shortest)
-	}
-	if len(rollups) > 1 && s.gone(rollups[0], align(a.From, step)) {
-		return s.lengthen(a, st, rollups[1:])
-	}
-	if step%shortest != 0 {
-		return fmt.Errorf("%w: step=%s; want a multiple of %s, the shortest windows of job %s that are kept for so long a range", errQuestion, step, shortest, a.job.Job)
-	}
-	st.Long, st.Level, st.Step = true, a.level, step
-	if err := s.widenKept(a, step); err != nil {
+// lengthen makes a question of the path series one of rollups.
+func (s *Server) lengthen(a *asking, st *Statement, rollups []Rollup) (err error) {
+	if st.Step, err = s.gather(a, st, rollups); err != nil {
 		return err
 	}
-	if a.Until.Sub(a.From)/step > stepsMost {
-		return fmt.Errorf("%w: more than %d steps of %s; make the range shorter or the steps longer", errQuestion, stepsMost, step)
+	if a.Until.Sub(a.From)/st.Step > stepsMost {
+		return fmt.Errorf("%w: more than %d steps of %s; make the range shorter or the steps longer", errQuestion, stepsMost, st.Step)
 	}
 	return nil
 }
 
-// gather makes a question of the path top one of rollups. The range begins and ends where that of
-// a series does, because fewer and longer pieces of it cost less.
-func (s *Server) gather(a *asking, st *Statement, rollups []Rollup) error {
-	step := stepOf(a.span, rollups[0].Window)
+// gather makes a question one of the shortest rollup that is kept for its range, which becomes one
+// of whole steps: fewer and longer pieces of it cost less. The first window of the range, which
+// begins with a step, has to be kept too.
+func (s *Server) gather(a *asking, st *Statement, rollups []Rollup) (step time.Duration, err error) {
+	shortest := rollups[0].Window
+	if step = st.Step; step == 0 {
+		step = stepOf(a.span, shortest)
+	}
 	if len(rollups) > 1 && s.gone(rollups[0], align(a.From, step)) {
 		return s.gather(a, st, rollups[1:])
 	}
+	if step%shortest != 0 {
+		return 0, fmt.Errorf("%w: step=%s; want a multiple of %s, the shortest windows of job %s that are kept for so long a range", errQuestion, step, shortest, a.job.Job)
+	}
 	st.Long, st.Level = true, a.level
+	return step, s.widenKept(a, step)
+}
+
+// gatherGroups makes a question of the path top one of rollups.
+func (s *Server) gatherGroups(a *asking, st *Statement, rollups []Rollup) error {
 	if m, ok := peopleMeasure(a.job); ok && s.K > 0 {
 		st.People, st.Least = m.Name, uint64(s.K)
 	}
-	return s.widenKept(a, step)
+	_, err := s.gather(a, st, rollups)
+	return err
 }
 
 func (s *Server) longSeries(ctx context.Context, a asking, st Statement) (any, error) {

@@ -50,7 +50,7 @@ func (s *Server) askedTop(q question) (a asking, columns []int, st Statement, er
 		st.Columns = append(st.Columns, a.job.By[c])
 	}
 	if rollups := s.long(&a, live.GroupsMost); rollups != nil {
-		err = s.gather(&a, &st, rollups)
+		err = s.gatherGroups(&a, &st, rollups)
 	}
 	return a, columns, st, err
 }
@@ -65,7 +65,7 @@ func (s *Server) top(ctx context.Context, q question) (any, error) {
 	}
 	reply, err := s.shortTop(ctx, a, columns, st)
 	if rollups := s.kept(&a); errors.Is(err, live.ErrGroups) && len(rollups) > 0 { // which take no memory here
-		if err := s.gather(&a, &st, rollups); err != nil {
+		if err := s.gatherGroups(&a, &st, rollups); err != nil {
 			return nil, err
 		}
 		return s.longTop(ctx, a, st)

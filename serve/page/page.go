@@ -120,7 +120,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request, cache string) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Vary", "Accept-Encoding")
 	text, etag := f.plain, `"`+f.etag+`"`
-	if zips(r.Header.Values("Accept-Encoding")) {
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		text, etag = f.zipped, `"`+f.etag+`-gz"`
 		h.Set("Content-Encoding", "gzip")
 	}
@@ -132,23 +132,4 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request, cache string) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	_, _ = w.Write(text) // an error means that the client has disconnected
-}
-
-// zips says whether a client that accepts such encodings takes gzip: it names it, or any by *,
-// and not with the weight 0.
-func zips(accepted []string) bool {
-	weights := map[string]bool{}
-	for item := range strings.SplitSeq(strings.ToLower(strings.Join(accepted, ",")), ",") {
-		name, weight, weighed := strings.Cut(item, ";")
-		takes := true
-		if q, ok := strings.CutPrefix(strings.TrimSpace(weight), "q="); weighed && ok {
-			f, err := strconv.ParseFloat(q, 64)
-			takes = err == nil && f > 0
-		}
-		weights[strings.TrimSpace(name)] = takes
-	}
-	if takes, named := weights["gzip"]; named {
-		return takes
-	}
-	return weights["*"]
 }

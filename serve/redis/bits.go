@@ -275,15 +275,5 @@ func bitfield(c call, k *keyspace, readOnly bool) {
 	}
 }
 
-// activityForm lets BITCOUNT, GETBIT, BITPOS, GET, and BITOP as a source, read a
-// *bitmap.Activity.
-func activityForm(it *item, value any) bool {
-	a, ok := value.(*bitmap.Activity)
-	if ok {
-		it.window.text = a.AppendBytes
-	}
-	return ok
-}
-
 // bits returns the bitmap of a window key, or nil.
 func (it *item) bits() *bitmap.Activity { return answerOf[*bitmap.Activity](it) }

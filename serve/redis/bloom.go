@@ -210,14 +210,5 @@ func bfCard(c call, k *keyspace) {
 	}
 }
 
-// filterForm lets BF.EXISTS and BF.MEXISTS read a *bloom.Filter.
-func filterForm(it *item, value any) bool {
-	_, ok := value.(*bloom.Filter)
-	if ok {
-		it.kind = kindBloom
-	}
-	return ok
-}
-
 // filter returns the filter of a window key, or nil.
 func (it *item) filter() *bloom.Filter { return answerOf[*bloom.Filter](it) }

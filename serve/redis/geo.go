@@ -392,12 +392,3 @@ func (c call) sendHits(s *search, hits []geo.Hit) {
 		}
 	}
 }
-
-// placesForm lets the reading commands of positions and sorted sets read a *geo.Set.
-func placesForm(it *item, value any) bool {
-	s, ok := value.(*geo.Set)
-	if ok {
-		it.kind, it.value = kindZset, &zset{Set: *s}
-	}
-	return ok
-}

@@ -205,14 +205,5 @@ func btoi(b bool) int {
 	return 0
 }
 
-// sketchForm lets PFCOUNT, GET, and PFMERGE as a source, read a *hll.Sketch.
-func sketchForm(it *item, value any) bool {
-	s, ok := value.(*hll.Sketch)
-	if ok {
-		it.window.text = func(dst []byte) []byte { return s.AppendRedis(dst, hll.DefaultSparseMax) }
-	}
-	return ok
-}
-
 // sketch returns the sketch of a window key, or nil.
 func (it *item) sketch() *hll.Sketch { return answerOf[*hll.Sketch](it) }

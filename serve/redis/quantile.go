@@ -16,15 +16,6 @@ var tdigestCommands = []command{
 		differ: "Only of window keys. Within the error of the measure.", run: func(c call, k *keyspace) { tdigestEnd(c, k, (*quantile.Answer).Max) }},
 }
 
-// digestForm lets the TDIGEST commands read a (*quantile.Answer).
-func digestForm(it *item, value any) bool {
-	_, ok := value.(*quantile.Answer)
-	if ok {
-		it.kind = kindDigest
-	}
-	return ok
-}
-
 // quantiles returns the histogram of a window key; if there is none, it sends the
 // error.
 func (c call) quantiles(k *keyspace) (q *quantile.Answer, ok bool) {

@@ -131,9 +131,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
+// acceptPause is how long the server waits when it could not accept a connection. Most likely
+// the process has no descriptors left; the connections that are open go on.
+const acceptPause = 100 * time.Millisecond
+
 // accept waits for a connection. It returns nil and no error when ctx has ended.
 func (s *Server) accept(ctx context.Context, l net.Listener) (net.Conn, error) {
-	for wait := time.Duration(0); ; {
+	for {
 		conn, err := l.Accept()
 		switch {
 		case ctx.Err() != nil:
@@ -146,14 +150,8 @@ func (s *Server) accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 		case errors.Is(err, net.ErrClosed):
 			return nil, fmt.Errorf("redis: %w", err)
 		}
-		// Most likely the process has no descriptors left. The connections that are open
-		// go on.
-		wait = min(max(2*wait, 5*time.Millisecond), time.Second)
-		s.config.Log.Warn("a connection could not be accepted", "error", err, "again_in", wait)
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		s.cutOffs.log(s.config.Log, "none", fmt.Errorf("no connection could be accepted: %w", err))
+		time.Sleep(acceptPause)
 	}
 }
 

@@ -4,15 +4,6 @@ import (
 	"weir/measures/set"
 )
 
-// setForm lets SCARD, SISMEMBER, SMISMEMBER and SINTERCARD read a *set.Answer.
-func setForm(it *item, value any) bool {
-	_, ok := value.(*set.Answer)
-	if ok {
-		it.kind = kindSet
-	}
-	return ok
-}
-
 const (
 	errHashes = "ERR a window key keeps hashes of its ids and cannot list them: ask SCARD, SISMEMBER, SMISMEMBER or SINTERCARD"
 	errShared = "ERR SINTERCARD takes one window key, or two without other sets: SQL answers for more, see docs/sql.md"

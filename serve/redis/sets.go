@@ -220,74 +220,59 @@ func (c call) sets(k *keyspace, keys [][]byte) ([]*hashset, bool) {
 	return list, true
 }
 
-// A setWalk visits the members of a combination of sets until visit returns false.
-type setWalk func(sets []*hashset, visit func(member string) (more bool))
-
-// intersect visits each member once.
-func intersect(sets []*hashset, visit func(member string) (more bool)) {
+// intersect returns the members of all sets, and may change the order of the sets.
+func intersect(sets []*hashset) *hashset {
 	if slices.Contains(sets, nil) {
-		return
+		return new(hashset)
 	}
 	slices.SortFunc(sets, func(a, b *hashset) int { return len(a.members) - len(b.members) })
-	walk(sets[0], sets[1:], true, visit)
+	return sets[0].sift(sets[1:], true)
 }
 
-// subtract visits each member once.
-func subtract(sets []*hashset, visit func(member string) (more bool)) {
+// subtract returns the members of the first set that are in no other.
+func subtract(sets []*hashset) *hashset {
 	if sets[0] == nil {
-		return
+		return new(hashset)
 	}
-	others := slices.DeleteFunc(sets[1:], func(s *hashset) bool { return s == nil })
-	slices.SortFunc(others, func(a, b *hashset) int { return len(b.members) - len(a.members) }) // the largest most likely has it
-	walk(sets[0], others, false, visit)
+	return sets[0].sift(slices.DeleteFunc(sets[1:], func(s *hashset) bool { return s == nil }), false)
 }
 
-// walk visits the members of a set that are in all of the others, or in none.
-func walk(first *hashset, others []*hashset, all bool, visit func(member string) (more bool)) {
+// sift returns the members that are in all of the others, or in none.
+func (s *hashset) sift(others []*hashset, all bool) *hashset {
+	result := new(hashset)
 members:
-	for _, member := range first.members {
-		for _, s := range others {
-			if _, has := s.numbers[member]; has != all {
+	for _, member := range s.members {
+		for _, o := range others {
+			if _, has := o.numbers[member]; has != all {
 				continue members
 			}
 		}
-		if !visit(member) {
-			break
-		}
+		result.add(member)
 	}
+	return result
 }
 
-// unite visits a member once for each set that has it.
-func unite(sets []*hashset, visit func(member string) (more bool)) {
+// unite returns the members of any set.
+func unite(sets []*hashset) *hashset {
+	result := new(hashset)
 	for _, s := range sets {
 		if s == nil {
 			continue
 		}
 		for _, member := range s.members {
-			if !visit(member) {
-				return
-			}
+			result.add(member)
 		}
 	}
-}
-
-// gather makes a set of what a walk visits.
-func gather(sets []*hashset, walk setWalk) *hashset {
-	result := new(hashset)
-	walk(sets, func(member string) bool {
-		result.add(member)
-		return true
-	})
 	return result
 }
 
 // combine replies with a combination of the sets of the keys.
-func combine(c call, k *keyspace, walk setWalk) {
+func combine(c call, k *keyspace, of func([]*hashset) *hashset) {
 	sets, ok := c.sets(k, c.args[1:])
 	if !ok {
 		return
 	}
-	members := gather(sets, walk).members
+	members := of(sets).members
 	c.w.Set(len(members))
 	for _, member := range members {
 		c.w.BulkString(member)
@@ -295,12 +280,12 @@ func combine(c call, k *keyspace, walk setWalk) {
 }
 
 // combineStore stores a combination of the sets whose keys follow the first one.
-func combineStore(c call, k *keyspace, walk setWalk) {
+func combineStore(c call, k *keyspace, of func([]*hashset) *hashset) {
 	sets, ok := c.sets(k, c.args[2:])
 	if !ok {
 		return
 	}
-	result := gather(sets, walk)
+	result := of(sets)
 	if len(result.members) == 0 {
 		k.remove(c.args[1], k.now)
 		c.w.Int(0)
@@ -354,8 +339,10 @@ func sintercard(c call, k *keyspace) {
 		c.sharedIDs(sets, windows, uint64(limit))
 		return
 	}
-	n := int64(0)
-	intersect(sets, func(string) bool { n++; return n != limit })
+	n := int64(len(intersect(sets).members))
+	if limit > 0 {
+		n = min(n, limit)
+	}
 	c.w.Int(n)
 }
 

@@ -14,15 +14,6 @@ var topkCommands = []command{
 		differ: "Only of window keys.", run: topkQuery},
 }
 
-// topForm lets the TOPK commands read a *topk.Answer.
-func topForm(it *item, value any) bool {
-	_, ok := value.(*topk.Answer)
-	if ok {
-		it.kind = kindTopK
-	}
-	return ok
-}
-
 // top returns the top list of a window key; if there is none, it sends the error.
 func (c call) top(k *keyspace) (*topk.Answer, bool) {
 	it, ok := k.typed(c, c.args[1], kindTopK)

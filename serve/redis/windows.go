@@ -6,11 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
+	"weir/measures/quantile"
+	"weir/measures/set"
+	"weir/measures/topk"
 	"weir/serve/key"
 	"weir/serve/live"
+	"weir/sketches/bitmap"
+	"weir/sketches/bloom"
+	"weir/sketches/geo"
+	"weir/sketches/hll"
 )
 
 // Windows finds what jobs have counted; *live.Windows does. Many goroutines call it at
@@ -23,16 +29,6 @@ type Windows interface {
 	// order, for KEYS and SCAN. An error ends it.
 	Keys(ctx context.Context) iter.Seq2[key.Key, error]
 }
-
-// windowForms say which commands read an answer: one for each type of live.Answer.Value,
-// in the file of these commands. A form makes the item what its commands read, or
-// reports that the value is of another type. What makes a reply may cache something in
-// the value, under the server's lock, but changes nothing that a reader can see.
-//
-// No reply says that its answer is partial: RESP2 has no place for it, and redis-cli
-// 7.0 and redis-py 5 close the connection when they get an attribute of RESP3. Clients
-// ask the measure partial.
-var windowForms = []func(it *item, value any) bool{sketchForm, setForm, activityForm, filterForm, placesForm, numberForm, digestForm, topForm}
 
 // A windowValue is what a window key shows.
 type windowValue struct {
@@ -51,14 +47,41 @@ func answerOf[T any](it *item) (answer T) {
 // errReadOnlyWindow is the reply to a command that would write to a window key.
 const errReadOnlyWindow = "ERR window keys are read-only: keys that begin with w: show what a job has counted"
 
-// windowItem returns an answer as the item of a key, or nil if nothing was counted.
+// windowItem returns an answer as the item of a key, or nil if nothing was counted. Commands
+// read it by its kind. What makes a reply may cache something in the value, under the server's
+// lock, but changes nothing that a reader can see.
+//
+// No reply says that its answer is partial: RESP2 has no place for it, and redis-cli 7.0 and
+// redis-py 5 close the connection when they get an attribute of RESP3. Clients ask the measure
+// partial.
 func windowItem(key string, a live.Answer) *item {
 	if !a.Found() {
 		return nil
 	}
 	it := &item{key: key, window: &windowValue{value: a.Value}}
-	if !slices.ContainsFunc(windowForms, func(form func(*item, any) bool) bool { return form(it, a.Value) }) {
-		panic(fmt.Sprintf("redis: no command reads a %T", a.Value))
+	switch v := a.Value.(type) {
+	case *hll.Sketch:
+		it.window.text = func(dst []byte) []byte { return v.AppendRedis(dst, hll.DefaultSparseMax) }
+	case *bitmap.Activity:
+		it.window.text = v.AppendBytes
+	case *set.Answer:
+		it.kind = kindSet
+	case *bloom.Filter:
+		it.kind = kindBloom
+	case *geo.Set:
+		it.kind, it.value = kindZset, &zset{Set: *v}
+	case *quantile.Answer:
+		it.kind = kindDigest
+	case *topk.Answer:
+		it.kind = kindTopK
+	case encoding.TextAppender: // a number
+		text, err := v.AppendText([]byte{})
+		if err != nil {
+			panic("redis: a number without a text: " + err.Error())
+		}
+		it.str = text
+	default:
+		panic(fmt.Sprintf("redis: no command reads a %T", v))
 	}
 	return it
 }
@@ -167,17 +190,4 @@ func (c *client) list(ctx context.Context) fault {
 		c.keys.listed = append(c.keys.listed, k.String())
 	}
 	return noFault
-}
-
-// numberForm has GET, and whatever else reads strings, read a number as its text.
-func numberForm(it *item, value any) bool {
-	n, ok := value.(encoding.TextAppender)
-	if ok {
-		text, err := n.AppendText([]byte{})
-		if err != nil {
-			panic("redis: a number without a text: " + err.Error())
-		}
-		it.str = text
-	}
-	return ok
 }
