@@ -25,23 +25,24 @@ type Kind struct {
 	Config       face.Config                     // what a configuration knows of it
 	SQL          func(*window.Measure) *face.SQL // how ClickHouse stores a measure; nil of it: in a table of its own
 	Live         face.Live                       // how a question is answered from memory
+	Panels       face.Panels                     // how a dashboard shows a measure
 }
 
 // All has every kind, in the order of the documentation.
 var All = []Kind{
-	{hll.Kind, hll.Config, hll.SQL, hll.Live},
-	{set.Kind, set.Config, set.SQL, set.Live},
-	{bitmap.Kind, bitmap.Config, bitmap.SQL, bitmap.Live},
-	{bloom.Kind, bloom.Config, bloom.SQL, bloom.Live},
-	{extreme.Min, extreme.MinConfig, extreme.MinSQL, extreme.Live},
-	{extreme.Max, extreme.MaxConfig, extreme.MaxSQL, extreme.Live},
-	{ordered.First, ordered.FirstConfig, ordered.SQL, ordered.Live},
-	{ordered.Last, ordered.LastConfig, ordered.SQL, ordered.Live},
-	{sum.Sum, sum.SumConfig, sum.SumSQL, sum.SumLive},
-	{sum.Avg, sum.AvgConfig, sum.AvgSQL, sum.AvgLive},
-	{quantile.Kind, quantile.Config, quantile.SQL, quantile.Live},
-	{topk.Kind, topk.Config, topk.SQL, topk.Live},
-	{geo.Kind, geo.Config, geo.SQL, geo.Live},
+	{hll.Kind, hll.Config, hll.SQL, hll.Live, hll.Panels},
+	{set.Kind, set.Config, set.SQL, set.Live, set.Panels},
+	{bitmap.Kind, bitmap.Config, bitmap.SQL, bitmap.Live, bitmap.Panels},
+	{bloom.Kind, bloom.Config, bloom.SQL, bloom.Live, bloom.Panels},
+	{extreme.Min, extreme.MinConfig, extreme.MinSQL, extreme.Live, extreme.MinPanels},
+	{extreme.Max, extreme.MaxConfig, extreme.MaxSQL, extreme.Live, extreme.MaxPanels},
+	{ordered.First, ordered.FirstConfig, ordered.SQL, ordered.Live, ordered.FirstPanels},
+	{ordered.Last, ordered.LastConfig, ordered.SQL, ordered.Live, ordered.LastPanels},
+	{sum.Sum, sum.SumConfig, sum.SumSQL, sum.SumLive, sum.SumPanels},
+	{sum.Avg, sum.AvgConfig, sum.AvgSQL, sum.AvgLive, sum.AvgPanels},
+	{quantile.Kind, quantile.Config, quantile.SQL, quantile.Live, quantile.Panels},
+	{topk.Kind, topk.Config, topk.SQL, topk.Live, topk.Panels},
+	{geo.Kind, geo.Config, geo.SQL, geo.Live, geo.Panels},
 }
 
 // Of returns a kind with all its faces.

@@ -124,7 +124,6 @@ var alone = []struct {
 // knows names the packages of the program that may know one kind of measure, and what for. To all others a
 // kind is what measures.Of says of it.
 var knows = []struct{ path, kind, why string }{
-	{"weir/internal/grafana", "", "the registry of its panels"},
 	{"weir/sinks/clickhouse", "geo", "the tables of positions"},
 	{"weir/sinks/clickhouse", "set", "an SQL function of its own"},
 	{"weir/sinks/clickhouse", "quantile", "the same"},
@@ -285,7 +284,7 @@ func TestKinds(t *testing.T) {
 				continue
 			}
 			at := slices.IndexFunc(knows, func(k struct{ path, kind, why string }) bool {
-				return k.path == p.ImportPath && (k.kind == "" || k.kind == kind)
+				return k.path == p.ImportPath && k.kind == kind
 			})
 			if at < 0 {
 				t.Errorf("%s imports %s: what it needs of the kind belongs into the kind's folder", p.ImportPath, imported)

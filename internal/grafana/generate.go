@@ -7,11 +7,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"weir/measures"
+	"weir/measures/face"
 	"weir/sinks/clickhouse"
 	"weir/window"
 )
@@ -32,36 +33,6 @@ const (
 	prometheus = "prometheus"
 )
 
-// A query is what the queries of a job have in common.
-type query struct {
-	job          string
-	view, rollup string   // names, for the chosen length of windows
-	where        string   // selects the chosen groups in the windows of the time range
-	seconds      string   // the chosen length of windows
-	places       string   // selects the windows of the time range in a view of positions, which has those of the job
-	groups       []string // quoted columns
-}
-
-// merged returns a query of the states of a measure, merged, by window and group. It has
-// window_start and state.
-func (q *query) merged(m *window.Measure) string {
-	return fmt.Sprintf("  SELECT window_start, maxMap(%s) AS state\n  FROM %s\n  WHERE %s\n  GROUP BY %s",
-		state(m), q.rollup, q.where, strings.Join(append(slices.Clone(q.groups), "window_start"), ", "))
-}
-
-// edge returns a query of the first or the last value of each group.
-func (q *query) edge(m *window.Measure, pick, when string) string {
-	columns, group := "", ""
-	if len(q.groups) > 0 {
-		columns = strings.Join(q.groups, ", ") + ", "
-		group = "\nGROUP BY " + strings.Join(q.groups, ", ")
-	}
-	return fmt.Sprintf("SELECT %[1]s%[2]s(t.%[3]s, t.window_start) AS %[3]s, %[4]s(t.window_start) AS seen\nFROM %[5]s AS t\nWHERE %[6]s AND isNotNull(t.%[3]s)%[7]s\nHAVING count() > 0\nORDER BY seen DESC\nLIMIT 200",
-		columns, pick, quote(m.Name), when, q.view, q.where, group)
-}
-
-func quote(name string) string { return "`" + name + "`" }
-
 // Job returns the dashboard of a job.
 //
 // Numbers come from the view, because a row of a rollup may be there several times until
@@ -78,41 +49,41 @@ func Job(j clickhouse.Job, suffix string) (Board, error) {
 		seconds = append(seconds, strconv.FormatInt(int64(length/time.Second), 10))
 	}
 	length := fmt.Sprintf("transform('${window}', [%s], [%s], 0)", strings.Join(quoted, ", "), strings.Join(seconds, ", "))
-	q := &query{job: j.Spec.Job, view: j.Spec.Job + "_${window}", rollup: j.Base() + "_${window}_rollup" + suffix, where: during(length), seconds: length,
-		places: during(strconv.FormatInt(int64(j.Spec.Window)/1000, 10))}
+	q := &face.Query{Job: j.Spec.Job, View: j.Spec.Job + "_${window}", Rollup: j.Base() + "_${window}_rollup" + suffix, Where: during(length), Seconds: length,
+		Places: during(strconv.FormatInt(int64(j.Spec.Window)/1000, 10))}
 	b := newBoard(clickHouse)
 	b.custom("window", "Window", names)
 	for _, c := range j.Spec.By {
-		name := quote(c.Name)
-		b.all("by_"+c.Name, c.Name, fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE %[3]s GROUP BY %[1]s ORDER BY sum(hits) DESC LIMIT 200", name, q.view, during(length)))
-		q.groups = append(q.groups, name)
-		q.where += fmt.Sprintf(" AND $__conditionalAll(%s IN (${by_%s:singlequote}), $by_%[2]s)", name, c.Name)
+		name := face.Quote(c.Name)
+		b.all("by_"+c.Name, c.Name, fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE %[3]s GROUP BY %[1]s ORDER BY sum(hits) DESC LIMIT 200", name, q.View, during(length)))
+		q.Groups = append(q.Groups, name)
+		q.Where += fmt.Sprintf(" AND $__conditionalAll(%s IN (${by_%s:singlequote}), $by_%[2]s)", name, c.Name)
 	}
 
 	b.add("stat", "Hits", "Events counted in the windows of the time range. Exact.", 6, 4,
-		fmt.Sprintf("SELECT sum(hits) AS hits FROM %s WHERE %s", q.view, q.where))
+		fmt.Sprintf("SELECT sum(hits) AS hits FROM %s WHERE %s", q.View, q.Where))
 	var numbers, measured []string
 	for i := range j.Spec.Measures {
 		m := &j.Spec.Measures[i]
-		if number, ok := distinct[m.Kind]; ok {
-			number = fmt.Sprintf(number, state(m)) + " AS " + quote(m.Name)
-			numbers, measured = append(numbers, number), append(measured, quote(m.Name))
+		if number := measures.Of(m.Kind).Panels.Distinct; number != "" {
+			number = fmt.Sprintf(number, face.State(m)) + " AS " + face.Quote(m.Name)
+			numbers, measured = append(numbers, number), append(measured, face.Quote(m.Name))
 			b.add("stat", m.Name+" in all", "Distinct values in the windows of the time range together. "+rolled, 6, 4,
-				fmt.Sprintf("SELECT %s\nFROM %s\nWHERE %s", number, q.rollup, q.where))
+				fmt.Sprintf("SELECT %s\nFROM %s\nWHERE %s", number, q.Rollup, q.Where))
 		}
 	}
 	b.add("stat", "Newest complete window", "Age, in seconds, of the end of the newest window that the watermark has passed.", 6, 4,
-		fmt.Sprintf("SELECT dateDiff('second', max(window_start), now()) - %s AS behind\nFROM %s\nWHERE complete = 1 AND %s\nHAVING count() > 0", length, q.view, q.where))
+		fmt.Sprintf("SELECT dateDiff('second', max(window_start), now()) - %s AS behind\nFROM %s\nWHERE complete = 1 AND %s\nHAVING count() > 0", length, q.View, q.Where))
 	b.add("timeseries", "Hits", "Events counted by window. Exact.", 12, 8,
-		fmt.Sprintf("SELECT window_start AS time, sum(hits) AS hits\nFROM %s\nWHERE %s\nGROUP BY time\nORDER BY time", q.view, q.where))
-	if len(q.groups) > 0 {
-		columns := strings.Join(q.groups, ", ")
-		top := fmt.Sprintf("SELECT %[1]s, sum(t.hits) AS hits\nFROM %[2]s AS t\nWHERE %[3]s\nGROUP BY %[1]s\nORDER BY hits DESC\nLIMIT ", columns, q.view, q.where)
+		fmt.Sprintf("SELECT window_start AS time, sum(hits) AS hits\nFROM %s\nWHERE %s\nGROUP BY time\nORDER BY time", q.View, q.Where))
+	if len(q.Groups) > 0 {
+		columns := strings.Join(q.Groups, ", ")
+		top := fmt.Sprintf("SELECT %[1]s, sum(t.hits) AS hits\nFROM %[2]s AS t\nWHERE %[3]s\nGROUP BY %[1]s\nORDER BY hits DESC\nLIMIT ", columns, q.View, q.Where)
 		b.add("timeseries", "Hits of the top groups", "The ten groups with the most hits in the time range, by window.", 12, 8,
-			fmt.Sprintf("SELECT window_start AS time, %[1]s, sum(t.hits) AS hits\nFROM %[2]s AS t\nWHERE %[3]s AND (%[1]s) IN\n(\n  SELECT %[1]s FROM %[2]s WHERE %[3]s\n  GROUP BY %[1]s ORDER BY sum(hits) DESC LIMIT 10\n)\nGROUP BY time, %[1]s\nORDER BY time, %[1]s", columns, q.view, q.where))
+			fmt.Sprintf("SELECT window_start AS time, %[1]s, sum(t.hits) AS hits\nFROM %[2]s AS t\nWHERE %[3]s AND (%[1]s) IN\n(\n  SELECT %[1]s FROM %[2]s WHERE %[3]s\n  GROUP BY %[1]s ORDER BY sum(hits) DESC LIMIT 10\n)\nGROUP BY time, %[1]s\nORDER BY time, %[1]s", columns, q.View, q.Where))
 		if len(numbers) > 0 {
 			top = fmt.Sprintf("SELECT %[1]s, hits, %[2]s\nFROM\n(\n%[3]s100\n) AS counted\nLEFT JOIN\n(\n  SELECT %[1]s, %[4]s\n  FROM %[5]s\n  WHERE %[6]s\n  GROUP BY %[1]s\n) AS merged USING (%[1]s)\nORDER BY hits DESC, %[1]s",
-				columns, strings.Join(measured, ", "), top, strings.Join(numbers, ", "), q.rollup, q.where)
+				columns, strings.Join(measured, ", "), top, strings.Join(numbers, ", "), q.Rollup, q.Where)
 		} else {
 			top += "100"
 		}
@@ -121,19 +92,13 @@ func Job(j clickhouse.Job, suffix string) (Board, error) {
 	for _, c := range j.Spec.By {
 		if c.Path == "" { // a geohash cell
 			b.add("geomap", "Hits by "+c.Name, "Cells by hits in the time range. The countries are drawn by Grafana itself; the base layer below them needs internet.", 24, 14,
-				fmt.Sprintf("SELECT %s AS geohash, sum(t.hits) AS hits\nFROM %s AS t\nWHERE %s\nGROUP BY geohash\nORDER BY hits DESC\nLIMIT 5000", quote(c.Name), q.view, q.where))
+				fmt.Sprintf("SELECT %s AS geohash, sum(t.hits) AS hits\nFROM %s AS t\nWHERE %s\nGROUP BY geohash\nORDER BY hits DESC\nLIMIT 5000", face.Quote(c.Name), q.View, q.Where))
 		}
 	}
 	for i := range j.Spec.Measures {
 		m := &j.Spec.Measures[i]
-		s, ok := shapes[m.Kind]
-		if !ok {
-			return Board{}, fmt.Errorf("grafana: job %s: measure %s: no panel for kind %s", j.Spec.Job, m.Name, m.Kind)
-		}
-		title := fmt.Sprintf("%s (%s)", m.Name, m.Kind)
-		b.shaped(title, s, q, m)
-		for _, r := range returning[m.Kind] {
-			b.shaped(title+": "+r.title, r.shape, q, m)
+		for _, p := range measures.Of(m.Kind).Panels.All {
+			b.measured(q, m, p)
 		}
 	}
 	uid, title := "weir-job-"+j.Spec.Job, "weir: job "+j.Spec.Job
@@ -151,16 +116,20 @@ func during(length string) string {
 	return "window_start > $__fromTime - " + length + " AND window_start <= $__toTime"
 }
 
-// shaped adds a panel of a measure.
-func (b *board) shaped(title string, s shape, q *query, m *window.Measure) {
+// measured adds a panel of a measure.
+func (b *board) measured(q *face.Query, m *window.Measure, p face.Panel) {
+	title := fmt.Sprintf("%s (%s)", m.Name, m.Kind)
+	if p.Title != "" {
+		title += ": " + p.Title
+	}
 	w, h := 12, 8
-	if s.wide {
+	if p.Wide {
 		w = columns
 	}
-	if s.panel == "geomap" {
+	if p.Type == "geomap" {
 		h = 14
 	}
-	b.add(s.panel, title, s.about, w, h, s.sql(q, m))
+	b.add(p.Type, title, p.About, w, h, p.SQL(q, m))
 }
 
 // Pipeline returns the dashboard of what weir writes about itself into ClickHouse: ledger,

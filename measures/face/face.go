@@ -3,6 +3,8 @@
 //
 //	sql.go   SQL: how ClickHouse stores it
 //	live.go  Live: how a question about it is answered from memory
+//	panels.go
+//	         Panels: how a dashboard shows it
 //	config.go
 //	         Config: what a configuration knows of it
 package face

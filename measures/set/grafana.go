@@ -1,0 +1,14 @@
+package set
+
+import (
+	"fmt"
+
+	"weir/measures/face"
+)
+
+const distinct = "weirSetCount(groupBitmapMergeState(%s))"
+
+// Panels says how a dashboard shows a measure.
+var Panels = face.Panels{Distinct: distinct, All: []face.Panel{
+	{Type: "timeseries", About: "Distinct values by window. " + face.Expires, SQL: face.Series("rollup", fmt.Sprintf(distinct, "%[2]s"))},
+}}
