@@ -2,7 +2,6 @@ package window_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"maps"
@@ -11,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/cespare/xxhash/v2"
 
 	"weir/event"
 	"weir/measures/bitmap"
@@ -25,11 +22,7 @@ import (
 	"weir/measures/set"
 	"weir/measures/sum"
 	"weir/measures/topk"
-	bitmapsketch "weir/sketches/bitmap"
 	geosketch "weir/sketches/geo"
-	"weir/sketches/histogram"
-	hllsketch "weir/sketches/hll"
-	"weir/window"
 	. "weir/window"
 )
 
@@ -384,25 +377,6 @@ func TestNaiveTwin(t *testing.T) {
 			page, country string
 		}
 		hits := map[key]map[int64]uint64{}
-		users := map[key]map[string]bool{}
-		longitudes := map[key][]float64{}
-		type added struct {
-			n        uint64
-			lon, lat int64 // millionths
-		}
-		sums := map[key]map[int64]added{} // by chunk
-		type bucket struct {
-			chunk int64
-			of    histogram.Bucket
-		}
-		spread := map[key]map[bucket]uint64{}
-		layout := histogram.NewLayout(histogram.ScaleFor(s.Measures[12].Error))
-		type kept struct {
-			time  event.Time
-			off   int64 // which orders slots too, in one partition
-			value string
-		}
-		earliest, latest := map[key]kept{}, map[key]kept{}
 		type place struct {
 			w      event.Time
 			member string
@@ -497,26 +471,12 @@ func TestNaiveTwin(t *testing.T) {
 				}
 			}
 			if hits[k] == nil {
-				hits[k], users[k] = map[int64]uint64{}, map[string]bool{}
+				hits[k] = map[int64]uint64{}
 			}
 			hits[k][chunk]++
-			users[k][string(v[3].Bytes)] = true
-			if was, ok := earliest[k]; !ok || ts < was.time || ts == was.time && rec.Offset < was.off {
-				earliest[k] = kept{ts, rec.Offset, id}
-			}
 			if !isLon {
 				without++
 				continue
-			}
-			longitudes[k] = append(longitudes[k], lon)
-			if sums[k] == nil {
-				sums[k], spread[k] = map[int64]added{}, map[bucket]uint64{}
-			}
-			spread[k][bucket{chunk, layout.Of(lon)}]++
-			a := sums[k][chunk] // the documents have six digits after the point
-			sums[k][chunk] = added{a.n + 1, a.lon + int64(math.Round(lon*1e6)), a.lat + int64(math.Round(lat*1e6))}
-			if was, ok := latest[k]; !ok || ts > was.time || ts == was.time && rec.Offset > was.off {
-				latest[k] = kept{ts, rec.Offset, string(v[6].Bytes)}
 			}
 			score, _ := geosketch.Encode(lon, lat)
 			at, is := place{k.w, string(v[3].Bytes)}, seenAt{ts, rec.Offset, score}
@@ -550,83 +510,6 @@ func TestNaiveTwin(t *testing.T) {
 			}
 			if !maps.Equal(got, hits[k]) {
 				t.Fatalf("seed %d: %v has hits %v, want %v", seed, k, got, hits[k])
-			}
-			var want hllsketch.Sketch
-			set := new(bitmapsketch.Pool)
-			set.Grow(1)
-			for u := range users[k] {
-				want.Add([]byte(u))
-				var n uint32
-				fmt.Sscan(u, &n)
-				set.Add(0, n)
-			}
-			if g, w := row.AppendState(nil, 0), want.AppendClickHouse(nil); !bytes.Equal(g, w) {
-				t.Fatalf("seed %d: %v: HLL state differs from the reference's", seed, k)
-			}
-			var hashes []uint32
-			for u := range users[k] {
-				hashes = append(hashes, uint32(xxhash.Sum64String(u)))
-			}
-			slices.Sort(hashes)
-			var w []byte
-			for _, h := range hashes {
-				w = binary.LittleEndian.AppendUint32(w, h)
-			}
-			if g := row.AppendState(nil, 8); !bytes.Equal(g, w) || row.Number(8) != uint64(len(users[k])) {
-				t.Fatalf("seed %d: %v: the set has %d ids, want %d; or its state differs from the reference's", seed, k, row.Number(8), len(users[k]))
-			}
-			if g, w := row.AppendState(nil, 1), set.AppendClickHouse(nil, 0); !bytes.Equal(g, w) {
-				t.Fatalf("seed %d: %v: bitmap state differs from the reference's", seed, k)
-			}
-		}
-		for row := range c.Table.Rows {
-			g := row.Group(nil)
-			given := longitudes[key{row.Window(), string(g[0]), string(g[1])}]
-			for m, of := range map[int]func([]float64) float64{4: slices.Max[[]float64], 5: slices.Min[[]float64]} {
-				f, ok := extreme.Of(row, m)
-				if ok != (len(given) > 0) || ok && f != of(given) {
-					t.Fatalf("seed %d: %d %q: %s is %v (%t), of %v", seed, row.Window(), g, s.Measures[m].Name, f, ok, given)
-				}
-			}
-			for m, of := range map[int]map[key]kept{9: earliest, 10: latest} {
-				want, ok := of[key{row.Window(), string(g[0]), string(g[1])}]
-				if mark, value := ordered.Of(row, m); string(value) != want.value || (mark != ordered.Mark{}) != ok {
-					t.Fatalf("seed %d: %d %q: %s is %q, want %q", seed, row.Window(), g, s.Measures[m].Name, value, want.value)
-				}
-			}
-		}
-		for row := range c.Table.Rows {
-			g := row.Group(nil)
-			want := sums[key{row.Window(), string(g[0]), string(g[1])}]
-			var total added
-			var lon, lat []byte
-			for _, chunk := range slices.Sorted(maps.Keys(want)) {
-				a := want[chunk]
-				total = added{total.n + a.n, total.lon + a.lon, total.lat + a.lat}
-				for _, s := range []struct {
-					state *[]byte
-					sum   int64
-				}{{&lon, a.lon}, {&lat, a.lat}} {
-					for _, word := range []uint64{uint64(chunk), a.n, uint64(s.sum), uint64(s.sum >> 63)} {
-						*s.state = binary.LittleEndian.AppendUint64(*s.state, word)
-					}
-				}
-			}
-			if !bytes.Equal(row.AppendState(nil, 6), lon) || !bytes.Equal(row.AppendState(nil, 7), lat) {
-				t.Fatalf("seed %d: %d %q: the sums are %x and %x, want %x and %x", seed, row.Window(), g, row.AppendState(nil, 6), row.AppendState(nil, 7), lon, lat)
-			}
-			wanted := spread[key{row.Window(), string(g[0]), string(g[1])}]
-			buckets := map[bucket]uint64{}
-			for slot, h := range quantile.Slots(row, 12) {
-				for _, e := range h.Counts() {
-					buckets[bucket{slot.Chunk(), e.Bucket}] = e.N
-				}
-			}
-			if !maps.Equal(buckets, wanted) || quantile.Of(row, 12).Total() != total.n {
-				t.Fatalf("seed %d: %d %q: the buckets are %v, want %v", seed, row.Window(), g, buckets, wanted)
-			}
-			if got := sum.Of(row, 6); got != (sum.Total{Events: total.n, Units: sum.Int128{High: total.lon >> 63, Low: uint64(total.lon)}}) {
-				t.Fatalf("seed %d: %d %q: the total is %v, want %v", seed, row.Window(), g, got, total)
 			}
 		}
 		got := map[place]seenAt{}
@@ -726,10 +609,10 @@ func TestRecordTimes(t *testing.T) {
 		60_000: Counted, 61_000: Counted, 61_001: Late, 59_000: Counted, 58_999: Future,
 		math.MaxInt64: Late, math.MaxInt64 - 1000: Late, math.MinInt64: Future, math.MinInt64 + 1000: Future, -1: Future,
 	} {
-		op := newOperator(t, &window.Spec{
+		op := newOperator(t, &Spec{
 			Job: "sales", Version: 1, TimeField: "ts", TimeUnit: event.Seconds, Window: 60_000, Chunk: 64, MaxGroups: 10, Lateness: 1000, Skew: 1000,
 		})
-		op.Start(window.Plan{})
+		op.Start(Plan{})
 		observe(t, op, event.Batch{Next: 1, Records: []event.Record{{Time: at, Value: []byte(`{"ts":60}`)}}})
 		if got := op.Take().Lines[0].Outcomes; got[want] != 1 {
 			t.Errorf("a record of %d: outcomes %v, want it %s", at, got, want)
