@@ -51,8 +51,7 @@ func (r *reader) outside(o Options) map[string]any {
 	values, variables := map[string]any{}, variables(o.Env)
 	take := func(k *key, text string, from Origin) {
 		r.from = from
-		n := k.node(text)
-		if got := r.value(k, n, k.path); got != nil {
+		if got := r.value(k, k.node(text), k.path); got != nil {
 			values[k.path] = got
 		}
 	}

@@ -13,18 +13,19 @@ import (
 // it comes from as a comment. Secrets appear as ***. Without secrets, the
 // printed text loads to the same configuration.
 func Print(w io.Writer, c *Config, o *Origins) error {
-	return encode(w, printer{origins: o}.section(table(), reflect.ValueOf(c).Elem(), ""))
+	return encode(w, o.section(table(), reflect.ValueOf(c).Elem(), ""))
 }
 
-// PrintRegistry writes the section of the registry as Print does, without its secrets;
+// PrintRegistry writes the section of the registry as Print does, without its secret;
 // nothing if none of its keys is set.
 func PrintRegistry(w io.Writer, c *Config, o *Origins) error {
-	registry := &key{keys: []*key{table().child("registry")}}
-	root := printer{origins: o, open: true}.section(registry, reflect.ValueOf(c).Elem(), "")
-	if len(root.Content) == 0 {
+	only := &Config{Registry: c.Registry}
+	only.Registry.Password = Secret{}
+	if reflect.ValueOf(only).Elem().IsZero() {
 		return nil
 	}
-	return encode(w, root)
+	registry := &key{keys: []*key{table().child("registry")}}
+	return encode(w, o.section(registry, reflect.ValueOf(only).Elem(), ""))
 }
 
 func encode(w io.Writer, n *yaml.Node) error {
@@ -36,22 +37,17 @@ func encode(w io.Writer, n *yaml.Node) error {
 	return encoder.Close()
 }
 
-type printer struct {
-	origins *Origins
-	open    bool // leaves out secrets
-}
-
 // section prints the keys that are set, and leaves out keys without value and
 // without default.
-func (p printer) section(k *key, v reflect.Value, path string) *yaml.Node {
+func (o *Origins) section(k *key, v reflect.Value, path string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.MappingNode}
 	for _, c := range k.keys {
 		value := v.FieldByIndex(c.index)
 		other := c.when.sibling != "" && !c.when.holds(v.FieldByIndex(k.child(c.when.sibling).index).String())
-		if other || p.open && c.secret != "" || value.IsZero() && (c.def == "" || c.optional || c.kind == texts) {
+		if other || value.IsZero() && (c.def == "" || c.optional || c.kind == texts) {
 			continue
 		}
-		printed := p.value(c, reflect.Indirect(value), join(path, c.name))
+		printed := o.value(c, reflect.Indirect(value), join(path, c.name))
 		if c.kind != section || c.optional || len(printed.Content) > 0 {
 			node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: c.name}, printed)
 		}
@@ -59,14 +55,14 @@ func (p printer) section(k *key, v reflect.Value, path string) *yaml.Node {
 	return node
 }
 
-func (p printer) value(k *key, v reflect.Value, path string) *yaml.Node {
+func (o *Origins) value(k *key, v reflect.Value, path string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.SequenceNode}
 	switch {
 	case k.kind == section:
-		return p.section(k, v, path)
+		return o.section(k, v, path)
 	case k.kind == sections:
 		for i := range v.Len() {
-			node.Content = append(node.Content, p.section(k, v.Index(i), path+"["+strconv.Itoa(i)+"]"))
+			node.Content = append(node.Content, o.section(k, v.Index(i), path+"["+strconv.Itoa(i)+"]"))
 		}
 		return node
 	case k.kind == texts && v.Len() > 1:
@@ -79,7 +75,7 @@ func (p printer) value(k *key, v reflect.Value, path string) *yaml.Node {
 	default:
 		node = scalarNode(k, v)
 	}
-	node.LineComment = cmp.Or(p.origins.Of(path).Where(), "default")
+	node.LineComment = cmp.Or(o.Of(path).Where(), "default")
 	return node
 }
 

@@ -69,7 +69,7 @@ func (k kind) String() string {
 
 // table is the root key; its path is empty.
 var table = sync.OnceValue(func() *key {
-	return &key{kind: section, keys: keysOf(reflect.TypeFor[Config](), "", nil)}
+	return &key{kind: section, keys: keysOf(reflect.TypeFor[Config](), "")}
 })
 
 // enums are the words of keys whose words other packages have.
@@ -80,24 +80,16 @@ var enums = map[string]func() []string{
 // nested matches a path inside two conditions of another one, which can have none in them.
 var nested = regexp.MustCompile(`\.(any|all|not)\b.*\.(any|all|not)\b`)
 
-// keysOf reads the tags of a struct. Embedded structs are read in place. A tag
-// that cannot be read is a mistake in this package: keysOf panics, and every
-// test shows it.
-func keysOf(t reflect.Type, prefix string, index []int) []*key {
-	var keys []*key
-	for i := range t.NumField() {
-		field := t.Field(i)
-		at, tag := append(slices.Clone(index), i), field.Tag.Get
+// keysOf reads the tags of a struct, and of those embedded in it.
+func keysOf(t reflect.Type, prefix string) (keys []*key) {
+	for _, field := range reflect.VisibleFields(t) {
+		tag := field.Tag.Get
 		name := tag("yaml")
-		switch {
-		case field.Anonymous:
-			keys = append(keys, keysOf(field.Type, prefix, at)...)
-			continue
-		case name == "-", tag("like") != name && tag("like") != "" && nested.MatchString(prefix):
+		if field.Anonymous || name == "-" || tag("like") != name && tag("like") != "" && nested.MatchString(prefix) {
 			continue
 		}
 		k := &key{
-			name: name, path: prefix + name, index: at,
+			name: name, path: prefix + name, index: field.Index,
 			def: tag("default"), doc: tag("doc"), min: tag("min"), max: tag("max"), format: tag("format"),
 			unless: tag("unless"), secret: tag("secret"), like: tag("like"), shortForm: tag("short"), required: tag("required") == "true",
 		}
@@ -113,9 +105,6 @@ func keysOf(t reflect.Type, prefix string, index []int) []*key {
 			k.when = whenOf(tag("when"), keys)
 		}
 		k.classify(field.Type)
-		if k.name == "" || k.doc == "" || k.def == "" && (k.kind == boolean || k.kind == integer) && !k.required || k.max == "" && (k.kind == texts || k.kind == sections) {
-			panic(fmt.Sprintf("config: %s.%s lacks a tag", t, field.Name))
-		}
 		keys = append(keys, k)
 	}
 	return keys
@@ -134,9 +123,9 @@ func (k *key) classify(t reflect.Type) {
 	case known:
 		k.kind = kind
 	case t.Kind() == reflect.Slice:
-		k.kind, k.keys = sections, keysOf(t.Elem(), k.path+"[].", nil)
+		k.kind, k.keys = sections, keysOf(t.Elem(), k.path+"[].")
 	default:
-		k.kind, k.keys = section, keysOf(t, k.path+".", nil)
+		k.kind, k.keys = section, keysOf(t, k.path+".")
 	}
 }
 

@@ -95,12 +95,15 @@ func TestEveryLeafIsBound(t *testing.T) {
 	}
 }
 
-// TestDefaultsAreValid: the rules of a tag accept its default.
+// TestDefaultsAreValid: the rules of a tag accept its default, and no key lacks a tag.
 func TestDefaultsAreValid(t *testing.T) {
 	var walk func(k *key)
 	walk = func(k *key) {
 		for _, c := range k.keys {
 			walk(c)
+			if c.name == "" || c.doc == "" || c.def == "" && (c.kind == boolean || c.kind == integer) && !c.required || c.max == "" && (c.kind == texts || c.kind == sections) {
+				t.Errorf("%s lacks a tag", c.path)
+			}
 		}
 		if k.def == "" {
 			return
