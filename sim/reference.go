@@ -364,18 +364,18 @@ func (f *reference) enter(rec *record, k rowKey, slot window.Slot, sure, added b
 	h.high++
 	if sure {
 		h.low++
-		f.sketch(&f.low, uint32(n), rec, slot, added)
+		f.sketch(&f.low, uint32(n), rec, added)
 	}
 	if !f.exact {
-		f.sketch(&f.high, uint32(n), rec, slot, true)
+		f.sketch(&f.high, uint32(n), rec, true)
 	}
 }
 
 // sketch adds an event to the sketches of a row.
-func (f *reference) sketch(st *states, row uint32, rec *record, slot window.Slot, added bool) {
+func (f *reference) sketch(st *states, row uint32, rec *record, added bool) {
 	for n, k := range st.of {
 		if m := f.spec.Measures[n].Name; k != nil && (m != addedMeasure || added) && (m != farMeasure || rec.far()) {
-			k.count(row, f, rec, slot, m)
+			k.count(row, f, rec, m)
 		}
 	}
 }

@@ -1,5 +1,0 @@
-package sim
-
-import "weir/window"
-
-func newLastKeeper(*window.Measure) keeper { return new(orderedKeeper) }
