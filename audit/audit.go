@@ -39,15 +39,17 @@
 // says for how long a partition with such records has had no flush, and [Watermarks] which
 // event time every partition has passed.
 //
-// Where to look:
+// Files:
 //
-//	finding.go   the kinds of findings
+//	audit.go     an audit: what is told to it, and where it ends
 //	lines.go     rules 1 and 2, Twice
 //	chunks.go    rule 3, Clipped
 //	rollups.go   rule 4
 //	log.go       rule 5
 //	total.go     Short
-//	coverage.go  the ledger against the log of a running job; waits.go and watermark.go: over time
+//	finding.go   the kinds of findings
+//	watermark.go waits.go coverage.go
+//	             the ledger against the log of a running job: over time, for how long, and now
 package audit
 
 import (
@@ -115,15 +117,4 @@ func (a *Audit) Looked() Looked {
 	l := a.looked
 	l.Chunks = len(a.tally)
 	return l
-}
-
-// of begins a finding about the job.
-func (a *Audit) of(k Kind) Finding { return Finding{Kind: k, Job: a.job.Name, Topic: a.job.Topic} }
-
-// ofChunk begins a finding about a chunk.
-func (a *Audit) ofChunk(k Kind, s window.Slot) Finding {
-	f := a.of(k)
-	f.Epoch, f.Partition, f.Chunk = s.Epoch(), s.Partition(), s.Chunk()
-	f.Offsets = Offsets{f.Chunk * a.job.Chunk, (f.Chunk + 1) * a.job.Chunk}
-	return f
 }

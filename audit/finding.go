@@ -105,3 +105,14 @@ func (f Finding) Thinned() bool {
 	}
 	return f.Found-f.Expected <= f.Gaps || f.Several && f.Gaps > 0
 }
+
+// of begins a finding about the job.
+func (a *Audit) of(k Kind) Finding { return Finding{Kind: k, Job: a.job.Name, Topic: a.job.Topic} }
+
+// ofChunk begins a finding about a chunk.
+func (a *Audit) ofChunk(k Kind, s window.Slot) Finding {
+	f := a.of(k)
+	f.Epoch, f.Partition, f.Chunk = s.Epoch(), s.Partition(), s.Chunk()
+	f.Offsets = Offsets{f.Chunk * a.job.Chunk, (f.Chunk + 1) * a.job.Chunk}
+	return f
+}

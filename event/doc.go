@@ -21,31 +21,31 @@
 //
 //	assignment.go  a partition that a reader was given, and the readable span of its log
 //	batch.go       records, batches, and parts: the share of a partition in one fetch
-//	scan.go        the scanner, which finds values at paths of a JSON document
 //	reader.go      the reader, which finds values at paths of a record
-//	format.go schema.go
-//	               the formats, and how a record names its schema
-//	cells.go       TSV and CSV
-//	glue.go        the frame of AWS Glue's serializers
-//	inside.go      paths that go on inside a text
 //	each.go each_binary.go
 //	               records that are arrays of events: in JSON; in Avro and Protobuf
+//	envelope.go key.go
+//	               values at paths of a record's key and headers; keys that have a schema
 //	avro_program.go protobuf_program.go
 //	               what is compiled from a schema and the wanted paths
 //	avro.go protobuf.go walk.go
 //	               types of Avro and Protobuf, and the walk that follows such a program
-//	envelope.go key.go
-//	               values at paths of a record's key and headers; keys that have a schema
-//	path.go        the grammar of paths
+//	schema.go format.go
+//	               how a record names its schema, and the formats
+//	glue.go        the frame of AWS Glue's serializers
+//	cells.go       TSV and CSV
+//	inside.go      paths that go on inside a text
+//	leaves.go      the values that a schema has, for a job that is made from it
 //	field.go function.go
 //	               the first of several paths, and the functions on texts
 //	compare.go     exact comparison of numbers
+//	time.go        times in their units, and RFC 3339
+//	grammar.go     the slow path of the scanner: the whole grammar of JSON
+//	text.go        eight bytes at a time: ends of strings and of numbers
+//	scan.go        the scanner, which finds values at paths of a JSON document
+//	path.go        the grammar of paths
 //	layout.go layout_amd64.go layout_other.go
 //	               the fast path: documents with the layout of an earlier one, on amd64 sixteen bytes at a time
-//	leaves.go      the values that a schema has, for a job that is made from it
-//	grammar.go     the slow path: the whole grammar of JSON
-//	text.go        eight bytes at a time: ends of strings and of numbers
-//	time.go        times in their units, and RFC 3339
 //	scaled.go value.go
 //	               values as ids, integers, floats and exact decimals
 package event

@@ -55,24 +55,24 @@
 // Files:
 //
 //	source.go        a source: opens, closes, and knows the topic's spans
-//	config.go        its settings, and the database that a member counts into
+//	transactions.go  transactions that stay open
+//	inspect.go       what weir check asks of a broker, and which errors are permanent
+//	fixed.go         partitions divided by number, without a group
 //	group.go         generations: joining, waiting, releasing
+//	loop.go          the loop that reads from one broker
+//	fetch.go         the dispatcher, which assigns partitions to brokers
+//	survey.go        which members own what, and why some partitions have no reader
 //	member.go        this process as a member: JoinGroup, SyncGroup, heartbeats
 //	coordinator.go   requests to the group's coordinator
-//	survey.go        which members own what, and why some partitions have no reader
-//	fetch.go         the dispatcher, which assigns partitions to brokers
-//	loop.go          the loop that reads from one broker
+//	config.go        its settings, and the database that a member counts into
 //	request.go       the Fetch request and its response, as bytes
-//	token.go         OAUTHBEARER: tokens, where they come from, and when they end
-//	fixed.go         partitions divided by number, without a group
-//	versions.go      which versions of each request are supported, and which to use with a broker
 //	part.go          the buffer of a response, shared by the parts that point into it
 //	batch.go         verifies record batches and unpacks their records
 //	compress.go      gzip, snappy, lz4, zstd
 //	metadata.go      topic id, partitions and leaders
-//	inspect.go       what weir check asks of a broker, and which errors are permanent
-//	transactions.go  transactions that stay open
 //	notice.go        log lines about outages
+//	versions.go      which versions of each request are supported, and which to use with a broker
 //	errors.go        errors about positions and recreated topics
 //	wire.go          one request to one broker
+//	token.go         OAUTHBEARER: tokens, where they come from, and when they end
 package ingest

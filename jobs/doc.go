@@ -10,17 +10,17 @@
 // Files:
 //
 //	job.go      a job, from its first generation to its last rollup
-//	plan.go     where the partitions of a generation are read from
 //	run.go      one generation: claim, read, drain
 //	obey.go     doing what flow says: take, write, commit
+//	live.go     reads of what is not flushed yet
 //	deliver.go  from the fetch to the workers, as far as memory allows
 //	worker.go   counting, on the goroutine that owns the partitions
 //	schema.go   schemas that records wait for
 //	rollup.go   touched windows recomputed into plain numbers
+//	plan.go     where the partitions of a generation are read from
 //	pace.go     how far behind the log a run is
 //	watch.go    what the ledger covers of the whole topic; open.go: and what
 //	            transactions keep from being read
 //	lost.go     a sink that lost what it acknowledged
-//	live.go     reads of what is not flushed yet
 //	status.go   what a job says about itself; quality.go: malformed records
 package jobs

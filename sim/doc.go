@@ -19,20 +19,24 @@
 // what package flow says. A [Mistake] plants an error there or in the core; a run
 // with one must fail, otherwise the simulator proves nothing.
 //
-// Where to look:
+// Files:
 //
-//	faults.go     the kinds of fault, and the mix a seed draws
+//	campaign.go   many seeds
+//	shrink.go     a failure made small
+//	controls.go   negative controls; planted.go: how mistakes get into the core
 //	schedule.go   one run: the steps, healing, draining
 //	strike.go     what happens to processes, the group and the log, and when
-//	log.go        partitions, records, retention, transactions, new topics
-//	group.go      ownership and committed offsets
+//	backup.go     what a sink has after its disk went back
 //	member.go     a process: it fetches, counts, and does what flow says
-//	network.go    requests, and what becomes of them
-//	sink.go       the store
 //	rollup.go     rollups and views
+//	group.go      ownership and committed offsets
+//	oracle.go     the comparison in the end
+//	sink.go       the store
+//	network.go    requests, and what becomes of them
+//	mistakes.go   what is planted on purpose
+//	measure.go    states of measures, merged naively
 //	reference.go  what the log says should be there
-//	measure.go    states of measures, merged naively: hll.go bitmap.go bloom.go max.go
-//	oracle.go     the comparison
-//	mistakes.go   negative controls
-//	campaign.go   many seeds; shrink.go: a failure made small
+//	result.go     what came of a run, and what is checked while it goes on
+//	log.go        partitions, records, retention, transactions, new topics
+//	faults.go     the kinds of fault, and the mix a seed draws
 package sim

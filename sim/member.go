@@ -206,6 +206,18 @@ func (m *member) begin() {
 	r.obey()
 }
 
+// version returns the spec of a process that starts now.
+func (s *schedule) version() *window.Spec {
+	if s.upgraded || s.old == s.spec {
+		return s.spec
+	}
+	if s.faults.IntN(2) == 0 {
+		s.mix.count[Rolling]++
+		return s.spec
+	}
+	return s.old
+}
+
 func (r *run) owner(partition int32) *window.Operator { return r.ops[int(partition)%len(r.ops)] }
 
 // obey does what flow says. It starts an operation that takes time; the answer
@@ -309,6 +321,32 @@ func (r *run) fetch() {
 	r.flow.Behind(flow.Time(stable-to), r.workers()) // as if it read a record in each step
 	s.note(uint64(to)<<16 | uint64(b.Partition))
 	s.held(r)
+}
+
+// read makes the batch that a fetch returns: the records of [from, to), in a
+// buffer that forget overwrites after they were counted.
+func (s *schedule) read(p *partition, partition int32, from, to int64) *event.Batch {
+	s.buffer, s.records = s.buffer[:0], s.records[:0]
+	for o := from; o < to; o++ {
+		rec := &p.records[o]
+		if rec.form == gap || rec.compacted {
+			continue
+		}
+		value := rec.value
+		if value != nil {
+			at := len(s.buffer)
+			s.buffer = append(s.buffer, value...)
+			value = s.buffer[at:len(s.buffer):len(s.buffer)]
+		}
+		s.records = append(s.records, event.Record{Offset: o, Time: rec.time, Value: value})
+	}
+	s.handed = event.Batch{Partition: partition, First: from, Next: to, Records: s.records}
+	return &s.handed
+}
+
+// forget overwrites the fetch buffer, as the next fetch would.
+func (s *schedule) forget() {
+	clear(s.buffer)
 }
 
 // workers is about how many bytes the operators hold.

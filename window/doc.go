@@ -23,22 +23,22 @@
 //
 // Files:
 //
-//	spec.go       a Spec: what a job means; slots and outcomes
-//	field.go      the fields that a spec reads, and those derived from others
-//	condition.go  conditions on an event
 //	meaning.go    the Spec as JSON that is equal for equal specs, and what two of them differ in
 //	resume.go     from where a partition is read
 //	operator.go   the operator: decides offsets, gathers events, hands out changes
-//	each.go       records that are arrays of events
 //	judge.go      says what the operator decides about each record, for tools that show records
+//	each.go       records that are arrays of events
+//	partition.go  the state of one partition: the chunk being read, its groups and counts
+//	snapshot.go   copies of rows for live reads
+//	changes.go    what a flush writes: table, ledger lines, dead letters
+//	decode.go     from a record to an event or a reason against it
 //	dedupe.go     the ids of a chunk: Bloom filters, or the ids themselves
 //	throttle.go   the limiters of the keys of a partition
-//	partition.go  the state of one partition: the chunk being read, its groups and counts
-//	decode.go     from a record to an event or a reason against it
+//	condition.go  conditions on an event
 //	value.go      what a measure comes to over windows and groups
+//	spec.go       a Spec: what a job means; slots and outcomes
+//	field.go      the fields that a spec reads, and those derived from others
+//	load.go       rows read back from the sink
 //	table.go      counts and sketches by window and group
-//	changes.go    what a flush writes: table, ledger lines, dead letters
-//	load.go snapshot.go
-//	              copies of rows for live reads, and rows read back from the sink
 //	kind.go       a kind of measure, as the operator and the table know it
 package window

@@ -7,36 +7,36 @@
 //	run.go        weir run: the jobs, their endpoints and the rollup lock
 //	web.go        what the HTTP endpoint asks of ClickHouse by itself: statements and dead letters
 //	up.go         weir up: broker, ClickHouse and generator in this process, the jobs in a worker
+//	watch.go      the live table of weir up
 //	worker.go     the worker: a child process that runs the jobs and is started again when it is killed
 //	recovery.go   what came of the death of a worker: how long it took, and what the audit says
-//	wire.go       makes sources, sinks and jobs from the configuration
-//	service.go    waiting for Kafka and ClickHouse, and which of their errors are permanent
+//	migrate.go    weir migrate
+//	repair.go     weir repair
+//	infer.go      weir infer: what is in a topic, and a job that reads it
+//	sample.go     weir check --sample: the newest records under a job's rules
+//	tap.go        weir tap: records as they come, with their outcomes
+//	check.go      weir check: one line for each thing it looks at
+//	uncounted.go  what to do about records that are not counted: for which schema their partitions wait, or which processes read them
+//	verify.go     weir verify, and the flags for a span of windows
+//	remedy.go     which commands mend a list of findings
 //	audit.go      the audit that a running process repeats
 //	findings.go   the sentence and the remedy for each kind of finding
-//	remedy.go     which commands mend a list of findings
-//	repair.go     weir repair
-//	verify.go     weir verify, and the flags for a span of windows
-//	uncounted.go  what to do about records that are not counted: for which schema their partitions wait, or which processes read them
-//	check.go      weir check: one line for each thing it looks at
 //	dashboard.go  weir dashboard: Grafana dashboards for the configured jobs
-//	sample.go     weir check --sample: the newest records under a job's rules
-//	infer.go      weir infer: what is in a topic, and a job that reads it
-//	tap.go        weir tap: records as they come, with their outcomes
 //	reading.go    reads offsets of a topic for a judge of outcomes: for the two above
-//	top.go        weir top: the board, which shows the numbers of a process, and its keys
-//	board.go      asks the HTTP API of a process for what the board shows
-//	terminal.go   what a terminal shows: texts from data, which cannot steer it, and a log above a screen
-//	migrate.go    weir migrate
+//	wire.go       makes sources, sinks and jobs from the configuration
 //	gen.go        weir gen: traffic whose exact counts are known, and the file with them
-//	producer.go   writes a generator's records, or lines, into a topic
 //	traffic.go    the traffic of weir up, and of its past
 //	produce.go    weir produce: lines of a file or pipe into a topic
+//	producer.go   writes a generator's records, or lines, into a topic
 //	serve.go      weir serve: the Redis endpoint without jobs
-//	watch.go      the live table of weir up
+//	service.go    waiting for Kafka and ClickHouse, and which of their errors are permanent
+//	top.go        weir top: the board, which shows the numbers of a process, and its keys
+//	board.go      asks the HTTP API of a process for what the board shows
 //	health.go     weir healthcheck
 //	configcmd.go  weir config
 //	embedded.go   weir broker, weir engine: the embedded services alone
 //	version.go    weir version
+//	terminal.go   what a terminal shows: texts from data, which cannot steer it, and a log above a screen
 //	listen.go     opens listeners; names the key and the program at fault if it cannot
 //	descriptors.go descriptors_other.go descriptors_unix.go
 //	              how many connections each listener may have; the limit of open files; the bound of memory

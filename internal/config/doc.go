@@ -37,4 +37,27 @@
 // This is the only package that imports viper. No package below it knows keys,
 // flags or environment variables: commands translate a [Config] into the plain
 // structs of the packages they start.
+//
+// Files:
+//
+//	load.go      the two passes
+//	validate_job.go validate_format.go
+//	             rules between the values of a job
+//	config.go    the keys of everything but jobs
+//	flags.go     their flags and environment variables
+//	jsonschema.go print.go
+//	             the JSON Schema, and the printed form
+//	document.go  the walk of the YAML tree
+//	source.go    presets of jobs
+//	job.go       the keys of a job
+//	spec.go      a job as a window.Spec
+//	measure.go   the keys of a measure
+//	condition.go the keys of a condition
+//	validate.go  rules between values, and how their problems are told
+//	secret.go    values that are never printed
+//	values.go    texts as typed values
+//	problem.go   mistakes with their places
+//	origin.go    where a value comes from
+//	units.go     durations and sizes
+//	schema.go    the table of keys
 package config

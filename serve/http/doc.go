@@ -7,23 +7,24 @@
 // Files:
 //
 //	server.go       the paths, and serving
+//	health.go metrics.go
+//	                health checks, figures
 //	guard.go        who may ask: token, session cookie, same site
-//	connections.go  how many connections and requests at a time
-//	health.go metrics.go status.go
-//	                figures, health checks, status
+//	stream.go       streams: each question answered once for all viewers
+//	explain.go      a question in SQL and for redis-cli
 //	query.go        the value of a window key
-//	api.go          how a question of the API is read and answered
-//	series.go       people now, a measure over time, what there is to ask
 //	top.go          the greatest groups, and top lists
 //	map.go          heat and positions
 //	returning.go    who came back
+//	series.go       people now, a measure over time, what there is to ask
 //	ids.go          who came back by a calendar, sessions and funnels, of ClickHouse
 //	long.go         series and top of long ranges and old windows, of the rollups
-//	board.go        health of the jobs
+//	board.go status.go
+//	                health of the jobs; status
 //	dead.go         dead letters
 //	worker.go       the worker of weir up: the path that kills it, and what came of a death
-//	explain.go      a question in SQL and for redis-cli
 //	private.go      what is withheld: k-anonymity
-//	stream.go       streams: each question answered once for all viewers
+//	api.go          how a question of the API is read and answered
+//	connections.go  how many connections and requests at a time
 //	openapi.go      the description for programs, in openapi.json
 package http

@@ -30,20 +30,20 @@
 // Files:
 //
 //	live.go     the jobs, and the way of a question
-//	plan.go     a key in terms of its job: measure, windows, groups
-//	answer.go   an answer, and the values that it may have
-//	sink.go     what is needed of a sink
-//	memory.go   snapshots of the process's memory
-//	read.go     answers made from memory and sink
-//	reuse.go    how long a value made for one question serves others
-//	alone.go    whether the sink answers, and answers while it is away
 //	keys.go     the list of window keys
-//	catalog.go  what there is to ask, and questions of programs, which have no key
 //	series.go   a question step by step
 //	groups.go   a question for each group
+//	catalog.go  what there is to ask, and questions of programs, which have no key
+//	read.go     answers made from memory and sink
+//	memory.go   snapshots of the process's memory
+//	sink.go     what is needed of a sink
+//	answer.go   an answer, and the values that it may have
+//	alone.go    whether the sink answers, and answers while it is away
 //	positions.go
 //	            maps and lists of the members of an answer of positions
+//	plan.go     a key in terms of its job: measure, windows, groups
 //	kind.go     what live knows of the kinds of measures
+//	reuse.go    how long a value made for one question serves others
 package live
 
 import (

@@ -31,17 +31,18 @@
 // goes) and the keyspace. At the end the goroutine sends the replies with one write. Window
 // keys are looked up before a batch runs, without the lock.
 //
-// # The map of the files
+// Files:
 //
 //	server.go          the server: settings, accepting connections, stopping
 //	client.go          a client: its goroutine and its limits
 //	unauthenticated.go clients that have not given the password: few, for seconds, with few guesses
+//	document.go        the table as a document
+//	admin.go connection.go transactions.go locks.go bloom.go geo.go zset.go bits.go sets.go keys.go
+//	hyperloglog.go strings.go topk.go quantile.go throttle.go lists.go
+//	                   one family of commands each
+//	windows.go set.go  window keys: how answers become what commands read
+//	glob.go            patterns of keys
+//	store.go           scratch keys: items, expiry, memory; the keys as a command sees them
 //	buffers.go         what is held for clients: one budget for all of them
 //	table.go call.go   the command table; what a command's function gets
-//	store.go           scratch keys: items, expiry, memory; the keys as a command sees them
-//	windows.go set.go  window keys: how answers become what commands read
-//	strings.go keys.go glob.go hyperloglog.go bits.go geo.go zset.go bloom.go sets.go
-//	topk.go quantile.go throttle.go lists.go locks.go transactions.go connection.go admin.go
-//	                   one family of commands each
-//	document.go        the table as a document
 package redis

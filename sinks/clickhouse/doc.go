@@ -27,37 +27,38 @@
 //
 // Files:
 //
-//	client.go    the connection pools
-//	replicas.go  which of several replicas is asked
-//	uptime.go    notices that a server was started again
-//	members.go shards.go
-//	             which shard has a row; whether the shards are those of the database
-//	wide.go      views over the tables of all shards
-//	job.go       a job as tables: names, columns, rollups
-//	functions.go schema.go
-//	             tables, views and SQL functions as they should be; schema/ has the long SQL
-//	migrate.go steps.go
-//	             brings the database to that, and the statements which that takes
-//	check.go     compares the database with that
-//	identity.go  the id of the database
-//	ledger.go sink.go
+//	sink.go ledger.go
 //	             writes changes; the ledger
-//	rows.go      a Native block: columns as bytes
-//	insert.go    sends a block in pieces, each encoded when the one before has left
-//	batcher.go   group commit: one statement for what several jobs ask of the tables that they share
-//	rollup.go rounds.go
-//	             finished numbers, and writes against rollups, as rounds says
-//	over.go      the views of windows that a query asks for
-//	funnel.go ids.go retention.go sessions.go
-//	             the views of questions about ids over several windows
-//	ask.go       asks these views for others
-//	long.go      questions about long ranges, from the rollups
-//	read.go      reads windows back for live answers
-//	question.go  questions as statements for people
-//	dead.go      reads dead letters back
-//	audit.go     the numbers that audit compares
 //	repair.go    makes windows of a rollup anew
-//	errors.go    errors, and which of them are permanent
+//	rollup.go    finished numbers
+//	rounds.go    writes against rollups, as rounds says
+//	audit.go     the numbers that audit compares
+//	read.go      reads windows back for live answers
+//	funnel.go retention.go sessions.go
+//	             the views of questions about ids over several windows
+//	steps.go migrate.go
+//	             brings the database to what it should be, and the statements which that takes
+//	uptime.go    notices that a server was started again
+//	ask.go ids.go
+//	             asks the views of questions about ids for others
+//	long.go      questions about long ranges, from the rollups
+//	over.go      the views of windows that a query asks for
+//	question.go  questions as statements for people
+//	check.go     compares the database with what it should be
+//	members.go   whether the shards are those of the database
+//	identity.go  the id of the database
 //	geo.go       the tables of measures that have rows of their own
+//	wide.go      views over the tables of all shards
+//	insert.go    sends a block in pieces, each encoded when the one before has left
+//	rows.go      a Native block: columns as bytes
+//	functions.go schema.go
+//	             SQL functions, tables and views as they should be; schema/ has the long SQL
+//	dead.go      reads dead letters back
+//	job.go       a job as tables: names, columns, rollups
 //	kind.go      the columns of a measure
+//	client.go    the connection pools
+//	shards.go    which shard has a row
+//	replicas.go  which of several replicas is asked
+//	batcher.go   group commit: one statement for what several jobs ask of the tables that they share
+//	errors.go    errors, and which of them are permanent
 package clickhouse
