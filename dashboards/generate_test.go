@@ -27,6 +27,7 @@ import (
 	"weir/measures/sum"
 	"weir/measures/topk"
 	"weir/sinks/clickhouse"
+	"weir/sinks/sinktest"
 	"weir/window"
 )
 
@@ -42,21 +43,18 @@ func everything(t *testing.T) clickhouse.Job {
 			By: []window.Dimension{{Name: "page", Path: "page"}, {Name: "cell", Lon: "lon", Lat: "lat", Precision: 5}},
 		},
 	}
-	of := map[*window.Kind]window.Measure{
-		hll.Kind: {Path: "user"}, set.Kind: {Path: "user"}, bitmap.Kind: {Path: "user"},
-		bloom.Kind:  {Path: "id", Capacity: 1000, Error: 0.01},
-		extreme.Min: {Path: "price"}, extreme.Max: {Path: "price"}, ordered.First: {Path: "id"}, ordered.Last: {Path: "id"},
-		sum.Sum: {Path: "price", Scale: 2}, sum.Avg: {Path: "price", Scale: 2},
-		quantile.Kind: {Path: "price", Error: 0.01}, topk.Kind: {Path: "id", K: 3},
-		geo.Kind: {Path: "user", Lon: "lon", Lat: "lat"},
+	j.Spec.Measures = []window.Measure{
+		{Kind: hll.Kind, Path: "user"}, {Kind: set.Kind, Path: "user"}, {Kind: bitmap.Kind, Path: "user"},
+		{Kind: bloom.Kind, Path: "id", Capacity: 1000, Error: 0.01},
+		{Kind: extreme.Min, Path: "price"}, {Kind: extreme.Max, Path: "price"}, {Kind: ordered.First, Path: "id"}, {Kind: ordered.Last, Path: "id"},
+		{Kind: sum.Sum, Path: "price", Scale: 2}, {Kind: sum.Avg, Path: "price", Scale: 2},
+		{Kind: quantile.Kind, Path: "price", Error: 0.01}, {Kind: topk.Kind, Path: "id", K: 3},
+		{Kind: geo.Kind, Path: "user", Lon: "lon", Lat: "lat"},
 	}
-	for _, k := range measures.All {
-		m, ok := of[k.Kind]
-		if !ok {
-			t.Fatalf("this job has no measure of kind %s", k)
-		}
-		m.Name, m.Kind = "m_"+k.Name, k.Kind
-		j.Spec.Measures = append(j.Spec.Measures, m)
+	sinktest.EveryKind(j.Spec, "user")
+	for i := range j.Spec.Measures {
+		m := &j.Spec.Measures[i]
+		m.Name = "m_" + m.Kind.Name
 	}
 	return j
 }

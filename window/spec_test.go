@@ -3,11 +3,9 @@ package window_test
 import (
 	"bytes"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"weir/event"
-	"weir/measures"
 	. "weir/window"
 )
 
@@ -28,15 +26,6 @@ func TestValidate(t *testing.T) {
 		spoil(s)
 		if err := s.Validate(); err == nil {
 			t.Errorf("%s: accepted", name)
-		}
-	}
-}
-
-// TestEveryKind: the spec of TestPurity and TestNaiveTwin has a measure of every kind.
-func TestEveryKind(t *testing.T) {
-	for _, k := range measures.All {
-		if !slices.ContainsFunc(clicks().Measures, func(m Measure) bool { return m.Kind == k.Kind }) {
-			t.Errorf("clicks() has no measure of kind %s", k)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"weir/event"
+	"weir/measures"
 	"weir/measures/bitmap"
 	"weir/measures/bloom"
 	"weir/measures/extreme"
@@ -28,7 +29,7 @@ import (
 
 // clicks returns a small spec with every feature on.
 func clicks() *Spec {
-	return &Spec{
+	s := &Spec{
 		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
 		Window: 60_000, Lateness: 3_600_000, Skew: 600_000, Chunk: 64, MaxGroups: 5,
 		By: []Dimension{{Name: "page", Path: "page"}, {Name: "country", Path: "geo.country", Default: "??", HasDefault: true}},
@@ -50,6 +51,12 @@ func clicks() *Spec {
 		Where:  []Condition{{Path: "action", In: []string{"view", "click"}}},
 		Dedupe: &Dedupe{Path: "id", Error: 0.0001},
 	}
+	for _, k := range measures.All {
+		if !slices.ContainsFunc(s.Measures, func(m Measure) bool { return m.Kind == k.Kind }) { // one that is new
+			s.Measures = append(s.Measures, Measure{Name: "any_" + k.Name, Kind: k.Kind, Path: "user", Optional: true})
+		}
+	}
+	return s
 }
 
 // variant returns clicks with one of the forms of deduplication, of limits and of times.

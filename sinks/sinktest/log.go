@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"weir/event"
+	"weir/measures"
 	"weir/measures/bitmap"
 	"weir/measures/bloom"
 	"weir/measures/extreme"
@@ -31,7 +33,7 @@ var topicID = [16]byte{0xd1, 0x5c, 0, 1, 15: 0x77}
 // Spec returns the job of the suite: every kind of measure, two dimensions, and
 // chunks so small that a run has many.
 func Spec() *window.Spec {
-	return &window.Spec{
+	s := &window.Spec{
 		Job: "suite", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
 		Window: 60_000, Lateness: 3_600_000, Skew: 600_000, Chunk: 64, MaxGroups: 5,
 		By: []window.Dimension{{Name: "page", Path: "page"}, {Name: "country", Path: "geo.country", Default: "??", HasDefault: true}},
@@ -52,6 +54,18 @@ func Spec() *window.Spec {
 		},
 		Where:  []window.Condition{{Path: "action", In: []string{"view", "click"}}},
 		Dedupe: &window.Dedupe{Path: "id", Error: 0.0001},
+	}
+	EveryKind(s, "user")
+	return s
+}
+
+// EveryKind gives a job a measure of each kind that it has none of: of a kind that is new. It reads the field at path,
+// which has a number.
+func EveryKind(s *window.Spec, path string) {
+	for _, k := range measures.All {
+		if !slices.ContainsFunc(s.Measures, func(m window.Measure) bool { return m.Kind == k.Kind }) {
+			s.Measures = append(s.Measures, window.Measure{Name: "any_" + k.Name, Kind: k.Kind, Path: path, Optional: true})
+		}
 	}
 }
 
