@@ -68,8 +68,8 @@ func (s *Server) explain(_ context.Context, q question) (any, error) {
 	}
 	switch of.path {
 	case "people", "series", "list": // no command answers the others
-		if k, ok := s.windowKey(st); ok && !st.Long && a.measure.Kind.Command != "" && s.Redis != "" {
-			reply.Redis, reply.RESP = a.measure.Kind.Command+" "+k.String(), s.Redis
+		if !st.Long && a.measure.Kind.Command != "" && s.Redis != "" {
+			reply.Redis, reply.RESP = a.measure.Kind.Command+" "+windowKey(st, a.job).String(), s.Redis
 		}
 	}
 	return reply, nil
@@ -107,21 +107,14 @@ func (s *Server) statement(q question) (a asking, st Statement, err error) {
 	return a, st, err
 }
 
-// windowKey returns the window key of all windows of a statement; ok is false if there is
-// none.
-func (s *Server) windowKey(st Statement) (k key.Key, ok bool) {
-	for _, d := range s.Windows.Jobs() {
-		if d.Job != st.Job {
-			continue
-		}
-		k = key.Key{Job: st.Job, Measure: st.Measure, From: key.Point{Start: st.From}, To: key.Point{Start: st.Until.Add(-d.Window)}}
-		for _, g := range st.Group {
-			k.Groups = append(k.Groups, key.Group{All: g == nil, Value: string(g)})
-		}
-		for len(k.Groups) > 0 && k.Groups[len(k.Groups)-1].All {
-			k.Groups = k.Groups[:len(k.Groups)-1]
-		}
-		return k, true
+// windowKey returns the window key of all windows of a statement about a job.
+func windowKey(st Statement, job live.Description) key.Key {
+	k := key.Key{Job: st.Job, Measure: st.Measure, From: key.Point{Start: st.From}, To: key.Point{Start: st.Until.Add(-job.Window)}}
+	for _, g := range st.Group {
+		k.Groups = append(k.Groups, key.Group{All: g == nil, Value: string(g)})
 	}
-	return k, false
+	for len(k.Groups) > 0 && k.Groups[len(k.Groups)-1].All {
+		k.Groups = k.Groups[:len(k.Groups)-1]
+	}
+	return k
 }

@@ -1,11 +1,13 @@
 package http
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
 
 	"weir/internal/spelling"
+	"weir/jobs"
 )
 
 // stuck is how long the flush loop of a running job may make no step before
@@ -33,24 +35,8 @@ func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
 // are as good as before. readyz then answers 200 and names the finding.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	for _, j := range s.statuses() {
-		switch {
-		case j.Error != "":
-			http.Error(w, fmt.Sprintf("job %s: %s: %s", j.Job, j.State, j.Error), http.StatusServiceUnavailable)
-			return
-		case j.Group != "":
-			http.Error(w, fmt.Sprintf("job %s: %s: %s", j.Job, j.State, j.Group), http.StatusServiceUnavailable)
-			return
-		case j.State != "running":
-			http.Error(w, fmt.Sprintf("job %s: %s", j.Job, j.State), http.StatusServiceUnavailable)
-			return
-		case j.LastError != "":
-			http.Error(w, fmt.Sprintf("job %s: the last flush failed: %s", j.Job, j.LastError), http.StatusServiceUnavailable)
-			return
-		case j.SinkError != "":
-			http.Error(w, fmt.Sprintf("job %s: the ledger cannot be read: %s", j.Job, j.SinkError), http.StatusServiceUnavailable)
-			return
-		case j.Uncounted != nil:
-			http.Error(w, fmt.Sprintf("job %s: %v", j.Job, j.Uncounted), http.StatusServiceUnavailable)
+		if text := unready(&j); text != "" {
+			http.Error(w, fmt.Sprintf("job %s: %s", j.Job, text), http.StatusServiceUnavailable)
 			return
 		}
 	}
@@ -58,4 +44,21 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	if a := s.audit(); a.Mismatches > 0 {
 		fmt.Fprintf(w, "but the audit of %s found %s: see /api/v1/status, or run weir verify\n", a.At.UTC().Format(time.RFC3339), spelling.Count(a.Mismatches, "mismatch"))
 	}
+}
+
+// unready returns why a job is not ready, or "".
+func unready(j *jobs.Status) string {
+	switch {
+	case j.Error != "" || j.Group != "":
+		return j.State + ": " + cmp.Or(j.Error, j.Group)
+	case j.State != "running":
+		return j.State
+	case j.LastError != "":
+		return "the last flush failed: " + j.LastError
+	case j.SinkError != "":
+		return "the ledger cannot be read: " + j.SinkError
+	case j.Uncounted != nil:
+		return fmt.Sprint(j.Uncounted)
+	}
+	return ""
 }

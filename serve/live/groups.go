@@ -3,6 +3,7 @@ package live
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -131,7 +132,7 @@ type groupValue struct {
 func (g *groups) merge(row window.Row) {
 	g.texts, g.id = row.Group(g.texts[:0]), g.id[:0]
 	for _, c := range g.columns {
-		g.id = appendText(g.id, g.texts[c])
+		g.id = append(binary.AppendUvarint(g.id, uint64(len(g.texts[c]))), g.texts[c]...)
 	}
 	v := g.all[string(g.id)]
 	if v == nil {

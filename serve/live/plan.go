@@ -1,7 +1,6 @@
 package live
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,8 +55,7 @@ func (s *source) plan(measure string, from, until event.Time, group [][]byte) (*
 		return nil, fmt.Errorf("%w: positions are kept per window, not per group: leave the groups out", key.ErrQuestion)
 	}
 	r := &window.Range{From: from, Until: until, Group: group}
-	id := binary.AppendVarint(binary.AppendVarint(nil, int64(from)), int64(until))
-	return &plan{s, r, m, string(appendChoice(id, m, group))}, nil
+	return &plan{s, r, m, fmt.Sprintf("%d %d %d %#v", from, until, m, group)}, nil // #: no group is not the empty one
 }
 
 // byMember reports whether measure m is of members, not of groups.
@@ -121,22 +119,4 @@ func (s *source) tooManyGroups(n int) error {
 	}
 	return fmt.Errorf("%w: job %s counts by %s, and the key names %d groups; write %%3A for a colon inside a group",
 		key.ErrQuestion, s.spec.Job, strings.Join(by, ", "), n)
-}
-
-// appendChoice appends a measure and a choice of groups, so that different choices
-// differ.
-func appendChoice(b []byte, m int, group [][]byte) []byte {
-	b = binary.AppendVarint(b, int64(m))
-	for _, g := range group {
-		if g == nil {
-			b = append(b, '*')
-			continue
-		}
-		b = appendText(append(b, '='), g)
-	}
-	return b
-}
-
-func appendText(b, text []byte) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }

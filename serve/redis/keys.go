@@ -66,23 +66,13 @@ func expire(c call, k *keyspace, seconds, absolute bool) {
 		c.w.Error("ERR GT and LT options at the same time are not compatible")
 		return
 	}
-	at, ok := c.integer(c.args[2])
+	n, ok := c.integer(c.args[2])
 	if !ok {
 		return
 	}
-	if seconds {
-		if at > math.MaxInt64/1000 || at < math.MinInt64/1000 {
-			c.w.Error("ERR invalid expire time in '" + c.cmd.name + "' command")
-			return
-		}
-		at *= 1000
-	}
-	if !absolute {
-		if at > math.MaxInt64-k.now {
-			c.w.Error("ERR invalid expire time in '" + c.cmd.name + "' command")
-			return
-		}
-		at += k.now
+	at, ok := c.deadline(k, n, seconds, absolute)
+	if !ok {
+		return
 	}
 	it := k.read(c.args[1])
 	switch {

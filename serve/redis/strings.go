@@ -10,8 +10,8 @@ var stringCommands = []command{
 	{name: "get", arity: 2, keys: firstKey, family: "strings", about: "the value of a key; of a window key: the count of its events, its number, or the sketch as the string Redis would hold", run: get},
 	{name: "set", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "sets a key; NX XX GET EX PX EXAT PXAT KEEPTTL", run: setString},
 	{name: "setnx", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "sets a key if it does not exist", run: setnx},
-	{name: "setex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "sets a key for so many seconds", run: func(c call, k *keyspace) { setex(c, k, 1000) }},
-	{name: "psetex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "sets a key for so many milliseconds", run: func(c call, k *keyspace) { setex(c, k, 1) }},
+	{name: "setex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "sets a key for so many seconds", run: func(c call, k *keyspace) { setex(c, k, "EX") }},
+	{name: "psetex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "sets a key for so many milliseconds", run: func(c call, k *keyspace) { setex(c, k, "PX") }},
 	{name: "getdel", arity: 2, flags: flagWrite, keys: firstKey, family: "strings", about: "the value of a key, which is deleted", run: getdel},
 	{name: "getrange", arity: 4, keys: firstKey, family: "strings", about: "the bytes from start to end of a string", run: getrange},
 	{name: "setrange", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, family: "strings", about: "writes bytes into a string at an offset", run: setrange},
@@ -82,7 +82,7 @@ func strlen(c call, k *keyspace) {
 // setString reads its options as parseExtendedStringArgumentsOrReply of t_string.c does.
 func setString(c call, k *keyspace) {
 	var nx, xx, wantOld, keep bool
-	var unit, expiry string
+	var expiry string
 	var amount []byte
 	for i := 3; i < len(c.args); i++ {
 		a := c.args[i]
@@ -110,8 +110,11 @@ func setString(c call, k *keyspace) {
 		if !ok {
 			return
 		}
-		unit = expiry[:1]
-		if expires, ok = c.deadline(k, n, unit == "E", len(expiry) == 4); !ok {
+		if n <= 0 {
+			c.badExpiry()
+			return
+		}
+		if expires, ok = c.deadline(k, n, expiry[0] == 'E', len(expiry) == 4); !ok {
 			return
 		}
 	}
@@ -145,23 +148,22 @@ func setString(c call, k *keyspace) {
 
 // deadline returns an expiry in Unix milliseconds; if that is out of range, it sends the
 // error.
-func (c call) deadline(k *keyspace, n int64, seconds, absolute bool) (int64, bool) {
-	at := n
-	ok := n > 0
+func (c call) deadline(k *keyspace, n int64, seconds, absolute bool) (at int64, ok bool) {
+	at, ok = n, true
 	if seconds {
-		ok = ok && n <= math.MaxInt64/1000
-		at = n * 1000
+		at, ok = n*1000, n <= math.MaxInt64/1000 && n >= math.MinInt64/1000
 	}
 	if !absolute {
 		ok = ok && at <= math.MaxInt64-k.now
 		at += k.now
 	}
 	if !ok {
-		c.w.Error("ERR invalid expire time in '" + c.cmd.name + "' command")
-		return 0, false
+		c.badExpiry()
 	}
-	return at, true
+	return at, ok
 }
+
+func (c call) badExpiry() { c.w.Error("ERR invalid expire time in '" + c.cmd.name + "' command") }
 
 func setnx(c call, k *keyspace) {
 	if k.read(c.args[1]) != nil {
@@ -172,19 +174,10 @@ func setnx(c call, k *keyspace) {
 	c.w.Int(1)
 }
 
-func setex(c call, k *keyspace, unit int64) {
-	n, ok := c.integer(c.args[2])
-	if !ok {
-		return
-	}
-	at, ok := c.deadline(k, n, unit == 1000, false)
-	if !ok {
-		return
-	}
-	it := newString(c.args[3])
-	it.expires = at
-	k.put(c.args[1], it)
-	c.w.Status("OK")
+// setex is SET with an expiry, and its arguments in another order.
+func setex(c call, k *keyspace, unit string) {
+	c.args = [][]byte{c.args[0], c.args[1], c.args[3], []byte(unit), c.args[2]}
+	setString(c, k)
 }
 
 func getdel(c call, k *keyspace) {

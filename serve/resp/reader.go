@@ -2,8 +2,10 @@ package resp
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"slices"
+	"strconv"
 )
 
 // Limits bound what a peer may send. A zero field means its default.
@@ -63,16 +65,7 @@ func NewReader(l Limits) *Reader {
 
 // SetLimits changes the limits for commands that have not begun yet.
 func (r *Reader) SetLimits(l Limits) {
-	if l.Args <= 0 {
-		l.Args = defaultArgs
-	}
-	if l.Bulk <= 0 {
-		l.Bulk = defaultBulk
-	}
-	if l.Request <= 0 {
-		l.Request = defaultRequest
-	}
-	r.limits = l
+	r.limits = Limits{cmp.Or(l.Args, defaultArgs), cmp.Or(l.Bulk, defaultBulk), cmp.Or(l.Request, defaultRequest)}
 }
 
 // Held returns how many bytes the Reader keeps beyond the little that every connection
@@ -310,29 +303,10 @@ func short(b []byte) (v int64, n int) {
 	return 0, 0
 }
 
-// number reads the rest of a head line: a decimal number as in string2ll of
-// Redis, and a carriage return.
+// number reads the rest of a head line: a decimal number as in string2ll of Redis, which has
+// one form, and a carriage return.
 func number(b []byte) (int64, bool) {
-	if len(b) == 0 || b[len(b)-1] != '\r' {
-		return 0, false
-	}
-	b = b[:len(b)-1]
-	negative := len(b) > 0 && b[0] == '-'
-	if negative {
-		b = b[1:]
-	}
-	if len(b) == 0 || len(b) > 18 || b[0] == '0' && (len(b) > 1 || negative) {
-		return 0, false
-	}
-	var n int64
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	if negative {
-		n = -n
-	}
-	return n, true
+	text, ok := bytes.CutSuffix(b, []byte("\r"))
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	return n, ok && err == nil && strconv.FormatInt(n, 10) == string(text)
 }
