@@ -52,23 +52,7 @@ func (c call) unit(arg []byte) (geo.Unit, bool) {
 }
 
 func geoadd(c call, k *keyspace) {
-	var r addOptions
-	i := 2
-	for ; i < len(c.args); i++ {
-		switch a := c.args[i]; {
-		case is(a, "NX"):
-			r.nx = true
-			continue
-		case is(a, "XX"):
-			r.xx = true
-			continue
-		case is(a, "CH"):
-			r.changed = true
-			continue
-		}
-		break
-	}
-	triples := c.args[i:]
+	r, triples := c.addOptionsOf(false)
 	if len(triples)%3 != 0 || r.nx && r.xx {
 		c.w.Error(errSyntax)
 		return

@@ -16,20 +16,6 @@ var tdigestCommands = []command{
 		differ: "Only of window keys. Within the error of the measure.", run: func(c call, k *keyspace) { tdigestEnd(c, k, (*quantile.Answer).Max) }},
 }
 
-// quantiles returns the histogram of a window key; if there is none, it sends the
-// error.
-func (c call) quantiles(k *keyspace) (q *quantile.Answer, ok bool) {
-	it, ok := k.typed(c, c.args[1], kindDigest)
-	if !ok {
-		return q, false
-	}
-	if it == nil {
-		c.w.Error("ERR T-Digest: key does not exist")
-		return q, false
-	}
-	return answerOf[*quantile.Answer](it), true
-}
-
 func tdigestQuantile(c call, k *keyspace) {
 	tdigestEach(c, k, (*quantile.Answer).At, "ERR T-Digest: error parsing quantile", func(v float64) bool { return v >= 0 && v <= 1 })
 }
@@ -40,7 +26,7 @@ func tdigestCDF(c call, k *keyspace) {
 
 // tdigestEach answers with a number for each argument.
 func tdigestEach(c call, k *keyspace, answer func(*quantile.Answer, float64) float64, unread string, within func(float64) bool) {
-	q, ok := c.quantiles(k)
+	q, ok := answered[*quantile.Answer](c, k, kindDigest, "ERR T-Digest: key does not exist")
 	if !ok {
 		return
 	}
@@ -63,7 +49,7 @@ func tdigestEach(c call, k *keyspace, answer func(*quantile.Answer, float64) flo
 }
 
 func tdigestEnd(c call, k *keyspace, end func(*quantile.Answer) float64) {
-	if q, ok := c.quantiles(k); ok {
+	if q, ok := answered[*quantile.Answer](c, k, kindDigest, "ERR T-Digest: key does not exist"); ok {
 		c.w.Double(end(q))
 	}
 }

@@ -133,7 +133,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 // acceptPause is how long the server waits when it could not accept a connection. Most likely
 // the process has no descriptors left; the connections that are open go on.
-const acceptPause = 100 * time.Millisecond
+const acceptPause = time.Second
 
 // accept waits for a connection. It returns nil and no error when ctx has ended.
 func (s *Server) accept(ctx context.Context, l net.Listener) (net.Conn, error) {
@@ -150,27 +150,15 @@ func (s *Server) accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 		case errors.Is(err, net.ErrClosed):
 			return nil, fmt.Errorf("redis: %w", err)
 		}
-		s.cutOffs.log(s.config.Log, "none", fmt.Errorf("no connection could be accepted: %w", err))
+		s.config.Log.Warn("a connection could not be accepted", "error", err, "again_in", acceptPause)
 		time.Sleep(acceptPause)
 	}
 }
 
-// admit makes a client of a connection. If there are too many, it replies with an error,
-// closes the connection and returns nil.
+// admit makes a client of a connection. A new client takes the place of the oldest one that has
+// not given the password. If there are too many, it replies with an error, closes the connection
+// and returns nil.
 func (s *Server) admit(ctx context.Context, conn net.Conn) *client {
-	if c := s.register(ctx, conn); c != nil {
-		return c
-	}
-	// A short write into a fresh connection's buffer does not block.
-	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
-	_, _ = conn.Write([]byte("-ERR max number of clients reached\r\n"))
-	_ = conn.Close()
-	return nil
-}
-
-// register makes a client of a connection, or returns nil if there are too many. A new
-// client takes the place of the oldest one that has not given the password.
-func (s *Server) register(ctx context.Context, conn net.Conn) *client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.clients) >= s.config.Clients {
@@ -178,6 +166,10 @@ func (s *Server) register(ctx context.Context, conn net.Conn) *client {
 	}
 	if len(s.clients) >= s.config.Clients || ctx.Err() != nil {
 		s.refused++
+		// A short write into a fresh connection's buffer does not block.
+		_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = conn.Write([]byte("-ERR max number of clients reached\r\n"))
+		_ = conn.Close()
 		return nil
 	}
 	s.accepted++

@@ -14,26 +14,13 @@ var topkCommands = []command{
 		differ: "Only of window keys.", run: topkQuery},
 }
 
-// top returns the top list of a window key; if there is none, it sends the error.
-func (c call) top(k *keyspace) (*topk.Answer, bool) {
-	it, ok := k.typed(c, c.args[1], kindTopK)
-	if !ok {
-		return nil, false
-	}
-	if it == nil {
-		c.w.Error("TopK: key does not exist")
-		return nil, false
-	}
-	return answerOf[*topk.Answer](it), true
-}
-
 func topkList(c call, k *keyspace) {
 	counted := len(c.args) == 3 && is(c.args[2], "WITHCOUNT")
 	if len(c.args) > 2 && !counted {
 		c.w.Error("WITHCOUNT keyword expected")
 		return
 	}
-	top, ok := c.top(k)
+	top, ok := answered[*topk.Answer](c, k, kindTopK, "TopK: key does not exist")
 	if !ok {
 		return
 	}
@@ -60,7 +47,7 @@ func topkQuery(c call, k *keyspace) {
 
 // eachItem replies with an array of what answer sends for each item that a command names.
 func (c call) eachItem(k *keyspace, answer func(*topk.Answer, []byte)) {
-	top, ok := c.top(k)
+	top, ok := answered[*topk.Answer](c, k, kindTopK, "TopK: key does not exist")
 	if !ok {
 		return
 	}

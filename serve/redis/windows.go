@@ -44,6 +44,19 @@ func answerOf[T any](it *item) (answer T) {
 	return answer
 }
 
+// answered returns the answer of a window key of a kind that no scratch key has; if there is no
+// such key, it sends the error.
+func answered[T any](c call, k *keyspace, of kind, missing string) (answer T, ok bool) {
+	it, ok := k.typed(c, c.args[1], of)
+	if ok && it == nil {
+		c.w.Error(missing)
+	}
+	if it == nil {
+		return answer, false
+	}
+	return answerOf[T](it), true
+}
+
 // errReadOnlyWindow is the reply to a command that would write to a window key.
 const errReadOnlyWindow = "ERR window keys are read-only: keys that begin with w: show what a job has counted"
 

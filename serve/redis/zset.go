@@ -55,29 +55,30 @@ func (c call) ask(k *keyspace, answer func(z *zset) bool) {
 // change.
 type addOptions struct{ nx, xx, gt, lt, changed bool }
 
-// zadd follows zaddGenericCommand of t_zset.c.
-func zadd(c call, k *keyspace) {
-	var r addOptions
-	i := 2
-options:
-	for ; i < len(c.args); i++ {
-		a := c.args[i]
-		switch {
+// addOptionsOf reads the options behind the key, and returns what follows them.
+func (c call) addOptionsOf(zadd bool) (r addOptions, rest [][]byte) {
+	for rest = c.args[2:]; len(rest) > 0; rest = rest[1:] {
+		switch a := rest[0]; {
 		case is(a, "NX"):
 			r.nx = true
 		case is(a, "XX"):
 			r.xx = true
-		case is(a, "GT"):
-			r.gt = true
-		case is(a, "LT"):
-			r.lt = true
 		case is(a, "CH"):
 			r.changed = true
+		case zadd && is(a, "GT"):
+			r.gt = true
+		case zadd && is(a, "LT"):
+			r.lt = true
 		default:
-			break options
+			return r, rest
 		}
 	}
-	pairs := c.args[i:]
+	return r, nil
+}
+
+// zadd follows zaddGenericCommand of t_zset.c.
+func zadd(c call, k *keyspace) {
+	r, pairs := c.addOptionsOf(true)
 	switch {
 	case len(pairs) == 0 || len(pairs)%2 != 0:
 		c.w.Error(errSyntax)

@@ -109,22 +109,17 @@ func (w *Writer) Int(n int64) {
 }
 
 // Bulk writes a string of any bytes.
-func (w *Writer) Bulk(b []byte) {
-	if !w.fits(len(b)) {
-		return
-	}
-	w.head('$', int64(len(b)))
-	w.buf = append(w.buf, b...)
-	w.buf = append(w.buf, '\r', '\n')
-}
+func (w *Writer) Bulk(b []byte) { bulk(w, b) }
 
 // BulkString is Bulk for a string.
-func (w *Writer) BulkString(s string) {
-	if !w.fits(len(s)) {
+func (w *Writer) BulkString(s string) { bulk(w, s) }
+
+func bulk[T string | []byte](w *Writer, text T) {
+	if !w.fits(len(text)) {
 		return
 	}
-	w.head('$', int64(len(s)))
-	w.buf = append(w.buf, s...)
+	w.head('$', int64(len(text)))
+	w.buf = append(w.buf, text...)
 	w.buf = append(w.buf, '\r', '\n')
 }
 
@@ -140,23 +135,20 @@ func (w *Writer) Text(s string) {
 	w.buf = append(w.buf, '\r', '\n')
 }
 
-// Null writes a missing string in RESP2, and any missing value in RESP3.
-func (w *Writer) Null() {
+// either writes one of two texts, by the version.
+func (w *Writer) either(three, two string) {
 	if w.v3 {
-		w.buf = append(w.buf, "_\r\n"...)
+		w.buf = append(w.buf, three...)
 	} else {
-		w.buf = append(w.buf, "$-1\r\n"...)
+		w.buf = append(w.buf, two...)
 	}
 }
 
+// Null writes a missing string in RESP2, and any missing value in RESP3.
+func (w *Writer) Null() { w.either("_\r\n", "$-1\r\n") }
+
 // NullArray writes a missing array.
-func (w *Writer) NullArray() {
-	if w.v3 {
-		w.buf = append(w.buf, "_\r\n"...)
-	} else {
-		w.buf = append(w.buf, "*-1\r\n"...)
-	}
-}
+func (w *Writer) NullArray() { w.either("_\r\n", "*-1\r\n") }
 
 // Array announces n replies.
 func (w *Writer) Array(n int) { w.head('*', int64(n)) }
@@ -181,15 +173,10 @@ func (w *Writer) Set(n int) {
 
 // Bool writes true or false; 1 or 0 in RESP2.
 func (w *Writer) Bool(b bool) {
-	switch {
-	case w.v3 && b:
-		w.buf = append(w.buf, "#t\r\n"...)
-	case w.v3:
-		w.buf = append(w.buf, "#f\r\n"...)
-	case b:
-		w.buf = append(w.buf, ":1\r\n"...)
-	default:
-		w.buf = append(w.buf, ":0\r\n"...)
+	if b {
+		w.either("#t\r\n", ":1\r\n")
+	} else {
+		w.either("#f\r\n", ":0\r\n")
 	}
 }
 
