@@ -149,12 +149,6 @@ func compileTest(t keyTest) (test, error) {
 	return made, nil
 }
 
-// Holds reports whether a value of the field meets the tests of a condition that has a field.
-func (c *Condition) Holds(v event.Value) bool {
-	made, err := compile([]Condition{*c}, func(string) int { return 0 })
-	return err == nil && allHold(made, []event.Value{v})
-}
-
 // holds reports whether the decoded values meet the condition.
 func (c *condition) holds(vals []event.Value) bool {
 	if c.at >= 0 {
