@@ -5,12 +5,10 @@ package dashboards_test
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -257,31 +255,4 @@ func TestAlerts(t *testing.T) {
 		}
 	}
 	promtool(t, tests...)
-}
-
-// TestSeries: the series have the names and labels of docs/metrics.md, which a test holds
-// against a running weir.
-func TestSeries(t *testing.T) {
-	docs, err := os.ReadFile("../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	documented := map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(weir_\\w+)` \\| \\w+ \\| ([^|]*) \\|").FindAllStringSubmatch(string(docs), -1) {
-		documented[m[1]] = strings.TrimSuffix(strings.ReplaceAll(m[2], ", ", ","), "–")
-	}
-	all := healthy
-	for _, c := range alertCases {
-		all += c.series + "\n"
-	}
-	wrong := map[string]bool{}
-	for _, m := range figure.FindAllStringSubmatch(all, -1) {
-		got := regexp.MustCompile(`="[^"]*"`).ReplaceAllString(m[2], "")
-		if want, ok := documented[m[1]]; !ok || got != want {
-			wrong[fmt.Sprintf("%s{%s}: docs/metrics.md has the labels %q", m[1], got, want)] = true
-		}
-	}
-	for _, line := range slices.Sorted(maps.Keys(wrong)) {
-		t.Error(line)
-	}
 }

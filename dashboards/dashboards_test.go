@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -197,17 +196,6 @@ var choices = func() (tried []map[string][]string) {
 	return tried
 }()
 
-func TestQueriesExpand(t *testing.T) {
-	now := time.Unix(1763600000, 0)
-	for where, sql := range queries(t) {
-		for _, vars := range choices {
-			if _, err := grafanatest.Expand(sql, grafanatest.Moment{From: now.Add(-time.Hour), To: now, Interval: 15 * time.Second, Vars: vars}); err != nil {
-				t.Errorf("%s: %v", where, err)
-			}
-		}
-	}
-}
-
 // known are the tables and views that the dashboards may read. The value says
 // whether a row may be there several times until ClickHouse merges it.
 var known = map[string]bool{
@@ -307,37 +295,5 @@ func read(t *testing.T, file string, into any) {
 	}
 	if err := yaml.Unmarshal(data, into); err != nil {
 		t.Fatalf("%s: %v", file, err)
-	}
-}
-
-// TestReadmeListsThem: the table in README.md names every dashboard and every
-// table that it reads.
-func TestReadmeListsThem(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := map[string]string{}
-	for line := range strings.SplitSeq(string(readme), "\n") {
-		if m := regexp.MustCompile(`^\| \[([\w-]+\.json)\]`).FindStringSubmatch(line); m != nil {
-			rows[m[1]] = line
-		}
-	}
-	for _, b := range load(t) {
-		var names []string
-		for _, p := range b.Panels {
-			for _, q := range p.Targets {
-				for _, m := range from.FindAllStringSubmatch(q.RawSQL, -1) {
-					if m[1] != "windows" && !slices.Contains(names, m[1]) {
-						names = append(names, m[1])
-					}
-				}
-			}
-		}
-		for _, name := range names {
-			if !strings.Contains(rows[b.file], "`"+name+"`") {
-				t.Errorf("%s reads %s; README.md does not say so: %q", b.file, name, rows[b.file])
-			}
-		}
 	}
 }

@@ -111,29 +111,3 @@ func TestJSONSchema(t *testing.T) {
 		}
 	}
 }
-
-// TestCloudEvents: the attributes of an event are headers in binary mode, and fields beside
-// data in structured mode.
-func TestCloudEvents(t *testing.T) {
-	for _, c := range []struct {
-		paths []string
-		rec   Record
-	}{
-		{[]string{"header:ce_time", "header:ce_type", "header:ce_id", "page"}, Record{Value: []byte(`{"page":"/p/1"}`), Envelope: &Envelope{
-			Headers: headers("ce_specversion", "1.0", "ce_type", "view", "ce_id", "7", "ce_source", "/shop", "ce_time", "2026-11-20T10:05:00Z", "content-type", "application/json")}}},
-		{[]string{"time", "type", "id", "data.page"}, Record{Value: []byte(`{"specversion":"1.0","type":"view","id":"7","source":"/shop","time":"2026-11-20T10:05:00Z","data":{"page":"/p/1"}}`), Envelope: &Envelope{
-			Headers: headers("content-type", "application/cloudevents+json")}}},
-	} {
-		r, err := NewReader(Form{Format: JSON}, c.paths)
-		if err != nil {
-			t.Fatal(err)
-		}
-		vals := make([]Value, len(c.paths))
-		if err := r.Read(&c.rec, vals); err != nil {
-			t.Fatal(err)
-		}
-		if at, ok := vals[0].Time(RFC3339); !ok || at != 1795169100000 || string(vals[1].Bytes) != "view" || string(vals[2].Bytes) != "7" || string(vals[3].Bytes) != "/p/1" {
-			t.Errorf("%v: %s, time %d", c.paths, vals, at)
-		}
-	}
-}

@@ -147,33 +147,6 @@ func TestGapsAreSteppedOver(t *testing.T) {
 	sameList(t, "read", k.plain[0], []string{"x", "y", "z", "a", "b", "after the hole"})
 }
 
-// Two transactions of two producers, one aborted each; the list of aborted
-// ones comes unsorted.
-func TestAbortedTransactionsOfOneResponse(t *testing.T) {
-	transactional := func(base, producer int64, value string) batchSpec {
-		s := simple(base, value)
-		s.producer, s.attributes = producer, attrTransactional
-		return s
-	}
-	set := slices.Concat(
-		transactional(0, 1, "1 aborted").bytes(),
-		transactional(1, 2, "2 committed").bytes(),
-		simple(2, "plain").bytes(),
-		marker(3, 1, 0).bytes(),
-		transactional(4, 1, "1 committed").bytes(),
-		marker(5, 2, 1).bytes(),
-		transactional(6, 2, "2 aborted").bytes(),
-		marker(7, 1, 1).bytes(),
-		batchSpec{base: 8, attributes: attrControl | attrTransactional, producer: 2}.bytes(), // its record was compacted away
-		marker(9, 2, 0).bytes(),
-	)
-	k, _, err := handMade(t, 10, []transaction{{2, 6}, {1, 0}}, func(int64) []byte { return set })
-	if err != nil {
-		t.Fatal(err)
-	}
-	sameList(t, "read", k.plain[0], []string{"2 committed", "plain", "1 committed"})
-}
-
 // A damaged batch is fetched again, and none of it is delivered. If it is
 // damaged again, reading stops after the batches before it.
 func TestDamagedBatch(t *testing.T) {
@@ -521,31 +494,6 @@ func TestLeaderMoves(t *testing.T) {
 	done.Wait()
 	for p := range int32(3) {
 		sameList(t, fmt.Sprint("partition ", p), k.plain[p], numbered("", 0, 150))
-	}
-}
-
-// A broker that is no longer the leader, then one that closes connections in the
-// middle of responses.
-func TestConnectionsBreak(t *testing.T) {
-	c := fakeKafka(t, kfake.SeedTopics(1, "breaking"))
-	for i := range 20 {
-		produce(t, c.ListenAddrs(), "breaking", 0, numbered("", i*10, i*10+10))
-	}
-	s, book := open(t, Config{Brokers: c.ListenAddrs(), Topic: "breaking"})
-	s.config.PartitionBytes, s.config.RequestBytes = 200, 200
-	var n atomic.Int32
-	c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		if n.Add(1)%5 == 0 {
-			return nil, errors.New("hang up"), true
-		}
-		return nil, nil, false
-	})
-	got := readAll(t, s)
-	sameList(t, "read", got.plain[0], numbered("", 0, 200))
-	log := book.String()
-	if tries, words := n.Load(), strings.Count(log, "outage"); tries < 10 || words == 0 || words > 4 {
-		t.Errorf("%d fetches, %d warnings:\n%s", tries, words, log)
 	}
 }
 

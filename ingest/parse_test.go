@@ -332,21 +332,3 @@ func TestEnvelopes(t *testing.T) {
 		t.Errorf("%d records with %v allocations", seen, allocs)
 	}
 }
-
-// Timestamps: the producer's are base plus delta, the broker's are one for all.
-func TestTimestamps(t *testing.T) {
-	for attributes, want := range map[uint16][]event.Time{0: {1000, 1001, 1002}, attrLogAppendTime: {5000, 5000, 5000}} {
-		s := simple(0, "a", "b", "c")
-		s.attributes, s.firstTime, s.maxTime = attributes, 1000, 5000
-		var got []event.Time
-		_, err := unpackAll(newUnpacker(1<<20, false), s.bytes(), 0, nil, func(b *event.Batch) error {
-			for _, r := range b.Records {
-				got = append(got, r.Time)
-			}
-			return nil
-		})
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("attributes %d: %v, %v; want %v", attributes, got, err, want)
-		}
-	}
-}

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"weir/event"
 	"weir/internal/await"
 	"weir/internal/kafkatest"
 )
@@ -204,31 +203,6 @@ func TestTokensAreRefreshed(t *testing.T) {
 	}
 }
 
-// A real broker is read as if it were an older one. `make brokers` runs all tests of the
-// package so, with all of olderBrokers.
-//
-// In `make test`, TestFetchRequests, TestParseFetch, TestParseMetadata and TestFetchByNameIsRechecked stand for it.
-func TestOlderBrokers(t *testing.T) {
-	if ceiling != nil {
-		return // they all run so
-	}
-	defer func() { ceiling = nil }()
-	for _, name := range []string{"event-hubs", "kafka-2.1", "kafka-2.8"} {
-		ceiling = olderBrokers()[name]
-		t.Run(name, func(t *testing.T) {
-			for what, test := range map[string]func(*testing.T){
-				"transactions": TestAbortedTransactionsReadAsFranzDoes,
-				"two members":  TestTwoMembersShareAndHandOver,
-				"a stranger":   TestStrangerInGroup,
-				"recreated":    TestRecreatedTopic,
-				"out of range": TestOutOfRange,
-			} {
-				t.Run(what, test)
-			}
-		})
-	}
-}
-
 // Two processes that cannot see each other, with one host name in two
 // containers, each assume that the other is dead. Both stay in the group.
 //
@@ -276,27 +250,5 @@ func TestMembersThatTakeEachOtherForDead(t *testing.T) {
 		if n := strings.Count(p.book.String(), "process is dead"); n > 1 {
 			t.Errorf("%s took the other out %d times", p.id, n)
 		}
-	}
-}
-
-// BenchmarkUnpack measures the part that needs no broker: verify and walk.
-func BenchmarkUnpack(b *testing.B) {
-	const n = 5000
-	plain := batchSpec{count: n, lastDelta: n - 1, producer: -1}
-	for i := range n {
-		plain.payload = append(plain.payload, record(int64(i), int64(i), nil, []byte(click(i)))...)
-	}
-	for codec, name := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
-		b.Run(name, func(b *testing.B) {
-			set := compressed(b, uint16(codec), plain).bytes()
-			u := newUnpacker(64<<20, false)
-			records := 0
-			for b.Loop() {
-				if _, err := unpackAll(u, set, 0, nil, func(batch *event.Batch) error { records += len(batch.Records); return nil }); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(records), "ns/record")
-		})
 	}
 }

@@ -1,9 +1,7 @@
 package http
 
 import (
-	"encoding/json"
 	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -53,13 +51,6 @@ func (p document) rows(t *testing.T, heading string, cells int) (rows [][]string
 	return rows
 }
 
-// common returns the names in the line of a section that begins with "Common parameters": the
-// section Questions explains them.
-func (p document) common(heading string) []string {
-	line := regexp.MustCompile("(?m)^Common parameters: .*$").FindString(p[heading])
-	return names(line)
-}
-
 var quotedWord = regexp.MustCompile("`([^`]+)`")
 
 // names returns the texts in backquotes in a cell.
@@ -71,7 +62,7 @@ func names(cell string) (all []string) {
 }
 
 // TestDocumentHTTP compares docs/http.md with the handlers: paths, which paths need a token,
-// and the fields of the answers.
+// and the fields that openapi.json does not have.
 func TestDocumentHTTP(t *testing.T) {
 	p := readPage(t, "../../docs/http.md")
 	d, _ := newEndpoints(t)
@@ -94,7 +85,6 @@ func TestDocumentHTTP(t *testing.T) {
 	for path := range methods {
 		t.Errorf("%s is served and not described", path)
 	}
-	documentOpenAPI(t, p)
 
 	for heading, v := range map[string]any{
 		"Query": queryReply{}, "A partition": jobs.PartitionStatus{}, "Uncounted records": jobs.Uncounted{},
@@ -107,89 +97,6 @@ func TestDocumentHTTP(t *testing.T) {
 	fields(t, "audit", document{"": audit}.rows(t, "", 2), Audit{})
 	fields(t, "build", document{"": build}.rows(t, "", 2), Build{})
 	fields(t, "jobs", document{"": job}.rows(t, "", 2), jobs.Status{})
-}
-
-// documentOpenAPI compares the page with openapi.json: the parameters of each path, and
-// the fields of its answer.
-func documentOpenAPI(t *testing.T, p document) {
-	t.Helper()
-	d, _ := readOpenAPI(t)
-	var file struct {
-		Components struct{ Schemas map[string]any }
-	}
-	if err := json.Unmarshal(openapi, &file); err != nil {
-		t.Fatal(err)
-	}
-	var common []string
-	for _, row := range p.rows(t, "Questions", 2) {
-		common = append(common, names(row[0])...)
-	}
-	sections := 0
-	for path, methods := range d.Paths {
-		var ref struct {
-			Ref string `json:"$ref"`
-		}
-		schema := methods["get"].Responses["200"].Content["application/json"].Schema
-		if schema == nil || json.Unmarshal(schema, &ref) != nil || ref.Ref == "" {
-			continue
-		}
-		sections++
-		heading := strings.TrimPrefix(path, "/api/v1/")
-		heading = strings.ReplaceAll(strings.ToUpper(heading[:1])+heading[1:], "-", " ")
-		want, got := []string(nil), p.common(heading)
-		for _, q := range methods["get"].Parameters {
-			want = append(want, q.Name)
-		}
-		for _, row := range p.rows(t, heading, 3) {
-			got = append(got, names(row[0])...)
-		}
-		slices.Sort(want)
-		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: the page has the parameters %v, the file %v", path, got, want)
-		}
-		want, got = paths("", file.Components.Schemas[filepath.Base(ref.Ref)]), nil
-		for _, row := range p.rows(t, heading, 2) {
-			if _, err := strconv.Atoi(row[0]); err != nil {
-				got = append(got, relative(names(row[0]))...)
-			}
-		}
-		want = slices.DeleteFunc(want, func(field string) bool { // what the section Questions explains
-			return !slices.Contains(got, field) && slices.Contains(common, field[strings.LastIndexByte(field, '.')+1:])
-		})
-		slices.Sort(want)
-		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: the page has the fields %v, the file %v", path, got, want)
-		}
-	}
-	if sections < 10 {
-		t.Errorf("only %d paths with fields found: the test tests little", sections)
-	}
-}
-
-// relative completes names that begin with a point or a bracket by the first one.
-func relative(all []string) []string {
-	for i, name := range all {
-		if name[0] == '.' || name[0] == '[' {
-			all[i] = all[0] + name
-		}
-	}
-	return all
-}
-
-// paths returns the fields of a schema, such as points[].at.
-func paths(prefix string, schema any) (all []string) {
-	object, _ := schema.(map[string]any)
-	properties, _ := object["properties"].(map[string]any)
-	for name, inner := range properties {
-		all = append(all, prefix+name)
-		all = append(all, paths(prefix+name+".", inner)...)
-		if object, _ := inner.(map[string]any); object["items"] != nil {
-			all = append(all, paths(prefix+name+"[].", object["items"])...)
-		}
-	}
-	return all
 }
 
 // fields checks that the first cells of rows name the JSON fields of a value, each

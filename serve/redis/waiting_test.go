@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"weir/internal/await"
 	"weir/internal/redistest"
 	"weir/serve/key"
@@ -88,47 +86,6 @@ func TestHalves(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestOneTooMany: the server cuts off a client whose replies exceed the limit.
-// Other clients that sent at the same time lose nothing, and their replies do
-// not count as that client's.
-func TestOneTooMany(t *testing.T) {
-	_, addr := start(t, Config{Buffers: 512 << 10}) // more than the replies of all the others
-	c := dial(t, addr)
-	do(t, c, "SETRANGE", "much", 600_000, "x")
-	ended := make(chan struct{})
-	var all errgroup.Group
-	for i := range 48 {
-		little := strings.Repeat(fmt.Sprintf("little %d ", i), 600)
-		do(t, c, "SET", fmt.Sprint("little:", i), little)
-		conn := raw(t, addr)
-		conn.SetDeadline(await.Deadline())
-		c := redistest.NewConn(conn)
-		all.Go(func() error {
-			for turn := 0; ; turn++ {
-				if got, err := c.Do("GET", fmt.Sprint("little:", i)); err != nil || got != little {
-					return fmt.Errorf("turn %d: %.50q…, %w", turn, got, err)
-				}
-				select {
-				case <-ended:
-					return nil
-				default:
-				}
-			}
-		})
-	}
-	for range 200 {
-		c := dial(t, addr)
-		if got, err := c.Do("GET", "much"); err == nil {
-			t.Errorf("too much was not cut off: %.50q…", got)
-		}
-		c.Close()
-	}
-	close(ended)
-	if err := all.Wait(); err != nil {
-		t.Error(err)
-	}
 }
 
 // TestHalfClosed: a client that closes its sending side still gets every reply.
