@@ -48,7 +48,7 @@ prove: tools ## what a release must pass as well: chaos, soak, shards, other bro
 	@internal/redistest/suite.sh >/dev/null
 	go test -tags prove -count=1 -p 3 -vet=off -timeout 4h $(SEAMS) ./...
 	@$(MAKE) --no-print-directory sim sim-controls race brokers
-	@$(MAKE) --no-print-directory stack ARGS=-optional # its floors are for a machine of one's own
+	@$(MAKE) --no-print-directory stack ARGS=-optional
 	@$(MAKE) --no-print-directory chaos soak MINUTES=5
 	GOARCH=arm64 go vet ./...
 	@.ci/vuln || [ $$? = 75 ] # then it has said that no database could be reached
@@ -90,7 +90,7 @@ soak: tools ## MINUTES of a steady rate with a strike now and then, and of an op
 
 stack: engine redis build ## run docker-compose.yml for real, on docker or a bare Debian as root
 	@go build -o bin/stack ./stack
-	@bin/stack $(or $(ARGS),-floors)
+	@bin/stack $(ARGS)
 
 tools: engine redis ## fetch what the tests need, once: engine, broker, redis-server, clients, Chromium
 	@internal/kafkatest/kafka.sh jars
@@ -125,16 +125,12 @@ $(LINT):
 
 # Each exits 1 under a floor; -k lets the others go on.
 bench: ## every measurement against its floors, one after the other; about two hours
-	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-viewers bench-idle bench-groups bench-questions bench-measures bench-formats
+	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-viewers bench-idle bench-questions bench-measures bench-formats
 
 bench-pipeline: EVENTS ?= 10000000
 bench-pipeline: tools build ## the main job against the naive pipeline, ten million events
 	go -C bench build -o ../bin/bench-pipeline ./pipeline
 	bin/bench-pipeline -events $(EVENTS)
-
-bench-groups: tools build ## a million events in 750,000 groups: CPU of weir and engine, memory, disk; fails over a floor
-	go -C bench build -o ../bin/bench-groups ./groups
-	bin/bench-groups $(ARGS)
 
 bench-questions: engine build ## who came back, funnels and sessions of a million users through the views, one thread; fails over a floor
 	go -C bench build -o ../bin/bench-questions ./questions

@@ -7,8 +7,8 @@ import (
 )
 
 // flushRows is how many rows of (window, group) are flushed at once, whatever the interval:
-// as many as the sink inserts with two statements. Half as many cost the engine a sixth more in
-// make bench-groups, because it merges more parts.
+// as many as the sink inserts with two statements. Half as many cost the engine a sixth more,
+// because it merges more parts.
 const flushRows = 1 << 17
 
 // behind returns the interval between two flushes while the log is far ahead, given the

@@ -9,10 +9,9 @@
 // built from what the machine has. docker-compose.yml is used unchanged, with
 // override.yml. docs/proof.md says what is not tested.
 //
-// It prints each figure with its floor. It exits with 1 if something fails, after the
-// state and the log of every service, and with 75 if no container engine answers and
-// none can be started. With -optional it reports that and exits with 0. A missed floor
-// is a failure only with -floors.
+// It exits with 1 if something fails, after the state and the log of every service, and with
+// 75 if no container engine answers and none can be started. With -optional it reports that
+// and exits with 0.
 package main
 
 import (
@@ -26,10 +25,7 @@ import (
 	"time"
 )
 
-var (
-	floors   = flag.Bool("floors", false, "fail if a figure misses its floor")
-	optional = flag.Bool("optional", false, "if no container engine answers and none can be started, print NOT RUN and exit 0")
-)
+var optional = flag.Bool("optional", false, "if no container engine answers and none can be started, print NOT RUN and exit 0")
 
 func main() {
 	flag.Parse()

@@ -19,8 +19,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -179,7 +177,7 @@ func run(ctx context.Context) error {
 
 // read reads the topic to its end into a database of its own.
 func (f *form) read(g *ground.Ground, registry string, round int) error {
-	file, database := filepath.Join(g.Dir, "formats.yaml"), fmt.Sprint(f.name, round)
+	database := fmt.Sprint(f.name, round)
 	config := fmt.Sprintf(`kafka: {brokers: [%q], group: %[3]s}
 clickhouse: {urls: [%[2]q], database: %[3]s}
 registry: {url: %[4]q}
@@ -194,19 +192,10 @@ jobs:
     by: [page]
     measures: [{name: users, kind: hll, field: user_id}]
 `, g.Broker, g.Engine.URL, database, registry, f.name)
-	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
-		return err
-	}
-	if err := bench.Migrate(file); err != nil {
-		return err
-	}
-	before := g.Engine.CPU()
-	weir, err := ground.Measure(exec.Command(bench.Weir, "run", "-c", file, "--until", "end"))
+	weir, engine, err := bench.Read(g, config, database, *events)
 	if err != nil {
 		return err
 	}
-	g.Engine.Settle()
-	engine := g.Engine.CPU() - before
 	fmt.Fprintf(os.Stderr, "round %d, %s: weir %.2f CPU s, engine %.2f\n", round, f.name, weir.CPU.Seconds(), engine.Seconds())
 	if round == 1 || round > 1 && weir.CPU < f.weir.CPU {
 		f.weir = weir
@@ -214,9 +203,5 @@ jobs:
 	if round == 1 || round > 1 && engine < f.engine {
 		f.engine = engine
 	}
-	if err := g.Engine.Check(*events, database+".clicks_1m"); err != nil {
-		return err
-	}
-	_, err = g.Engine.Query("DROP DATABASE " + database + " SYNC")
-	return err
+	return nil
 }

@@ -14,8 +14,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -134,7 +132,7 @@ func run(ctx context.Context) error {
 
 // read reads the topic to its end into a database of its own.
 func read(g *ground.Ground, measures string, round int) (weir ground.Process, engine time.Duration, err error) {
-	file, database := filepath.Join(g.Dir, "measures.yaml"), fmt.Sprint("bench", round)
+	database := fmt.Sprint("bench", round)
 	config := fmt.Sprintf(`kafka: {brokers: [%q], group: bench}
 clickhouse: {urls: %q, database: %s}
 http: {listen: "127.0.0.1:0"}
@@ -148,21 +146,5 @@ jobs:
     measures: [%s]
     topic: clicks
 `, g.Broker, g.Engine.URL, database, round, measures)
-	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
-		return weir, 0, err
-	}
-	if err := bench.Migrate(file); err != nil {
-		return weir, 0, err
-	}
-	before := g.Engine.CPU()
-	if weir, err = ground.Measure(exec.Command(bench.Weir, "run", "-c", file, "--until", "end")); err != nil {
-		return weir, 0, err
-	}
-	g.Engine.Settle()
-	engine = g.Engine.CPU() - before
-	if err := g.Engine.Check(*events, database+".clicks_1m"); err != nil {
-		return weir, 0, err
-	}
-	_, err = g.Engine.Query("DROP DATABASE " + database + " SYNC")
-	return weir, engine, err
+	return bench.Read(g, config, database, *events)
 }

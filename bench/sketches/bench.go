@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"os"
-	"os/exec"
 	"regexp"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
+	"weir/bench/internal/ground"
 	"weir/internal/redistest"
 )
 
@@ -57,20 +55,7 @@ type Bench struct {
 }
 
 func (b *Bench) header() {
-	cpu := "unknown processor"
-	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(text)) {
-			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-				cpu = strings.TrimSpace(value)
-				break
-			}
-		}
-	}
-	commit := "unknown commit"
-	if out, err := exec.Command("git", "describe", "--always", "--dirty").Output(); err == nil {
-		commit = strings.TrimSpace(string(out))
-	}
-	fmt.Printf("%s, %d CPUs, %s, commit %s\n", cpu, runtime.NumCPU(), runtime.Version(), commit)
+	new(ground.Report).SayWhere()
 	fmt.Printf("%-46s %-30s %11s %11s %8s %7s %7s\n", "operation", "against", "ours", "other", "ratio", "floor", "aim")
 }
 

@@ -103,6 +103,30 @@ func (m *Measurement) Migrate(file string) error {
 	return nil
 }
 
+// Read makes the tables of a configuration, whose database holds one job clicks, and reads its topic of
+// so many events to the end. It returns what weir used, and the CPU time of the engine until that had
+// nothing more to merge. The database is dropped.
+func (m *Measurement) Read(g *Ground, config, database string, events int64) (weir Process, engine time.Duration, err error) {
+	file := filepath.Join(g.Dir, m.name+".yaml")
+	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
+		return weir, 0, err
+	}
+	if err := m.Migrate(file); err != nil {
+		return weir, 0, err
+	}
+	before := g.Engine.CPU()
+	if weir, err = Measure(exec.Command(m.Weir, "run", "-c", file, "--until", "end")); err != nil {
+		return weir, 0, err
+	}
+	g.Engine.Settle()
+	engine = g.Engine.CPU() - before
+	if err := g.Engine.Check(events, database+".clicks_1m"); err != nil {
+		return weir, 0, err
+	}
+	_, err = g.Engine.Query("DROP DATABASE " + database + " SYNC")
+	return weir, engine, err
+}
+
 // Status returns the status of the jobs of a process, which answers HTTP at host:port.
 func Status(address string) ([]jobs.Status, error) {
 	res, err := http.Get("http://" + address + "/api/v1/status")
