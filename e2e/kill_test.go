@@ -41,7 +41,7 @@ func TestKillInBacklog(t *testing.T) {
 }
 
 // A second member joins in the middle, works, and leaves; then the first one is
-// killed and another takes over.
+// killed and another takes over. It answers about all windows, by redis-cli.
 func TestMembersComeAndGo(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -72,13 +72,14 @@ func TestMembersComeAndGo(t *testing.T) {
 	await.Until(t, func() error { return share(first, 4) })
 	s.passes("clicks", s.position("clicks"))
 
-	third := s.weir("run")
+	third := s.weir("run", "--resp.listen=127.0.0.1:0")
 	await.Until(t, func() error { return share(third, 2) })
 	first.kill()
 	await.Until(t, func() error { return share(third, 4) }) // a session of 6 s
 	live.signal(syscall.SIGTERM)
 	truth := union(backlog, live.answer())
 	s.caughtUp("clicks")
+	third.redis().has(truth)
 	third.signal(syscall.SIGTERM)
 	third.exits(0)
 	s.sameClicks(truth)

@@ -6,12 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,59 +32,6 @@ func TestViewersShareAnswers(t *testing.T) {
 	h.publish(one, []byte(`{"status":404}`))
 	if pieces, _ := h.after(seen, []*standing{one}); len(pieces) != 3 {
 		t.Errorf("another answer: %q", pieces)
-	}
-}
-
-// A countedConn counts the writes to it, except heartbeats: how many of these there are
-// depends on the machine's speed.
-type countedConn struct {
-	net.Conn
-	writes *atomic.Int64
-}
-
-func (c countedConn) Write(p []byte) (int, error) {
-	if !bytes.Contains(p, []byte(": heartbeat\n")) {
-		c.writes.Add(1)
-	}
-	return c.Conn.Write(p)
-}
-
-type countedListener struct {
-	net.Listener
-	writes atomic.Int64
-}
-
-func (l *countedListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	return countedConn{c, &l.writes}, err
-}
-
-// TestAnswersInFewWrites: the answers of a second take few writes to a connection, however
-// many there are.
-func TestAnswersInFewWrites(t *testing.T) {
-	s := &Server{}
-	s.hub = newHub(map[string]endpoint{"long": {parameters: []string{"n"}, answer: func(context.Context, question) (any, error) { return strings.Repeat("x", 5000), nil }}}, 2, slog.New(slog.DiscardHandler))
-	server := httptest.NewUnstartedServer(http.HandlerFunc(s.stream))
-	l := &countedListener{Listener: server.Listener}
-	server.Listener = l
-	server.Start()
-	t.Cleanup(server.Close)
-	query := ""
-	for i := range asksMost {
-		query += fmt.Sprintf("ask=long%%3Fn%%3D%d&", i)
-	}
-	query = strings.TrimSuffix(query, "&")
-	early := listen(t, server.URL, query) // has them answered
-	for range asksMost {
-		early.next()
-	}
-	before := l.writes.Load()
-	late := listen(t, server.URL, query)
-	for range asksMost {
-		late.next()
-	}
-	if n := l.writes.Load() - before; n >= asksMost { // the header, and three chunks of three writes
-		t.Errorf("%d writes for %d answers", n, asksMost)
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	osexec "os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -113,84 +111,6 @@ func TestHostile(t *testing.T) {
 	close(stop)
 	if d := <-slowest; d > await.Never {
 		t.Errorf("the good client waited %s", d)
-	}
-}
-
-// TestIdleConnections: the server holds ten thousand idle connections, and
-// answers each afterwards. Another process opens them, because one has too few
-// descriptors for both ends.
-func TestIdleConnections(t *testing.T) {
-	const n = 10_000
-	if addr := os.Getenv("WEIR_TEST_HOLD"); addr != "" {
-		hold(t, addr, n)
-		return
-	}
-	_, addr := start(t, Config{})
-	good := dial(t, addr)
-	before := memoryInUse()
-	holder := osexec.Command(os.Args[0], "-test.run=^TestIdleConnections$")
-	holder.Env = append(os.Environ(), "WEIR_TEST_HOLD="+addr)
-	let, err := holder.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var output await.Output
-	holder.Stdout, holder.Stderr = &output, &output
-	if err := holder.Start(); err != nil {
-		t.Fatal(err)
-	}
-	want := fmt.Sprintf("connected_clients:%d\r\n", n+1)
-	for deadline := await.Deadline(); !strings.Contains(do(t, good, "INFO", "clients").(string), want); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Errorf("not %d clients, but %q", n+1, do(t, good, "INFO", "clients"))
-			break
-		}
-	}
-	expect(t, good, "PONG", "PING")
-	if each := (memoryInUse() - before) / n; each > 12<<10 {
-		t.Errorf("an idle connection takes %d bytes", each)
-	} else {
-		t.Logf("%d bytes for an idle connection", each)
-	}
-	let.Close()
-	if err := holder.Wait(); err != nil {
-		t.Errorf("the holder: %v\n%s", err, output.String())
-	}
-}
-
-// memoryInUse returns how many bytes the heap and the stacks of goroutines
-// take.
-func memoryInUse() int {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc + m.StackInuse)
-}
-
-// hold opens n connections, waits until standard input ends, and then uses
-// each.
-func hold(t *testing.T, addr string, n int) {
-	conns := make([]net.Conn, n)
-	for i := range conns {
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatalf("connection %d: %v (the test needs %d descriptors: ulimit -n)", i, err, n+100)
-		}
-		defer conn.Close()
-		conns[i] = conn
-	}
-	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
-		t.Fatal(err)
-	}
-	for i, conn := range conns {
-		fmt.Fprintf(conn, "ECHO %05d\r\n", i)
-	}
-	for i, conn := range conns {
-		conn.SetReadDeadline(await.Deadline())
-		b := make([]byte, len("$5\r\n00000\r\n"))
-		if _, err := io.ReadFull(conn, b); err != nil || string(b) != fmt.Sprintf("$5\r\n%05d\r\n", i) {
-			t.Fatalf("connection %d: %q, %v", i, b, err)
-		}
 	}
 }
 
