@@ -120,7 +120,7 @@ func (o Of) find(ctx context.Context, n event.SchemaName) (parsed, error) {
 		return nil, fmt.Errorf("schemas: registry.schemas does not list %v", n)
 	}
 	if o.base == "" {
-		return nil, unlisted(n)
+		return nil, fmt.Errorf("schemas: registry.schemas does not list %v, and there is no registry.url to ask", n)
 	}
 	p, err := o.once(ctx, o.format.String()+pathOf(n), func() (parsed, error) { return o.read(ctx, n) })
 	if err != nil {
@@ -129,46 +129,12 @@ func (o Of) find(ctx context.Context, n event.SchemaName) (parsed, error) {
 	return p, nil
 }
 
-// unlisted is the error for a schema that no file has, where there is no registry to ask.
-func unlisted(n event.SchemaName) error {
-	return fmt.Errorf("schemas: registry.schemas does not list %v, and there is no registry.url to ask", n)
-}
-
 // pathOf returns where the registry has a schema.
 func pathOf(n event.SchemaName) string {
 	if n.GUID != "" {
 		return "/schemas/guids/" + n.GUID
 	}
 	return "/schemas/ids/" + strconv.FormatUint(uint64(n.Number), 10)
-}
-
-// Format returns which format the schema of an id describes: Avro, Protobuf or JSONSchema. It asks
-// the registry each time. A schema that registry.schemas lists is Protobuf if it is not Avro:
-// JSON Schemas are not listed.
-func (r *Registry) Format(ctx context.Context, id event.SchemaID) (event.Format, error) {
-	n := id.Name()
-	if text, ok := r.config.Local[n.Key()]; ok {
-		if _, err := parseAvro(text, nil); err == nil {
-			return event.Avro, nil
-		}
-		return event.Protobuf, nil
-	}
-	if r.base == "" {
-		return 0, unlisted(n)
-	}
-	a, err := r.ask(ctx, pathOf(n))
-	if err == nil {
-		for _, format := range []event.Format{event.Avro, event.Protobuf} {
-			if a.Type == strings.ToUpper(format.String()) {
-				return format, nil
-			}
-		}
-		if a.Type == "JSON" {
-			return event.JSONSchema, nil
-		}
-		err = fmt.Errorf("it has the type %q, which weir does not read", a.Type)
-	}
-	return 0, fmt.Errorf("schemas: %v of the registry at %s: %w", n, r.base, err)
 }
 
 // once calls f unless another call has succeeded or is under way.
@@ -225,7 +191,7 @@ func (o Of) read(ctx context.Context, n event.SchemaName) (parsed, error) {
 	}
 	want := strings.ToUpper(o.format.String())
 	if a.Type != want {
-		return nil, fmt.Errorf("it has the type %s, and the job's format is %s", a.Type, o.format)
+		return nil, fmt.Errorf("it has the type %s, and %w %s", a.Type, ErrFormat, o.format)
 	}
 	var sources []source
 	left := maxText - len(*a.Schema)
@@ -254,6 +220,9 @@ func (o Of) parse(text string, sources []source) (parsed, error) {
 	s, err := parseAvro(text, texts)
 	return one{s}, err
 }
+
+// ErrFormat is the error of a schema of another format.
+var ErrFormat = errors.New("the job's format is")
 
 // errTooLong is the error of a schema that would take too much memory: a parser needs up to two hundred times
 // the text.

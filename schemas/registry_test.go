@@ -57,34 +57,6 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// TestFormat: the registry, or a file, tells the format of a schema.
-func TestFormat(t *testing.T) {
-	double := schematest.Start(t)
-	of := map[string]event.Format{"AVRO": event.Avro, "PROTOBUF": event.Protobuf, "JSON": event.JSONSchema}
-	local := map[string]string{"97": `"string"`, "98": `syntax = "proto3"; message M { int64 a = 1; }`}
-	r := registry(t, Config{URL: double.URL, Local: local})
-	for kind, want := range of {
-		n := double.Add(kind, schematest.Schema{Type: kind, Text: `"long"`})
-		for _, name := range [][]byte{schematest.Prefix(n), schematest.Header(n)} {
-			if got, err := r.Format(t.Context(), id(name)); err != nil || got != want {
-				t.Errorf("%s: %v, %v", kind, got, err)
-			}
-		}
-	}
-	for n, want := range map[uint32]event.Format{97: event.Avro, 98: event.Protobuf} {
-		if got, err := r.Format(t.Context(), id(schematest.Prefix(n))); err != nil || got != want {
-			t.Errorf("%d: %v, %v", n, got, err)
-		}
-	}
-	if _, err := registry(t, Config{Local: local}).Format(t.Context(), id(schematest.Prefix(1))); err == nil || !strings.Contains(err.Error(), "does not list schema id 1") {
-		t.Error(err)
-	}
-	strange := double.Add("x", schematest.Schema{Type: "THRIFT"})
-	if _, err := r.Format(t.Context(), id(schematest.Prefix(strange))); err == nil || !strings.Contains(err.Error(), `the type "THRIFT"`) {
-		t.Error(err)
-	}
-}
-
 // TestRegistry: a schema is found by number and by GUID, with what it refers to, and asked for
 // once, whatever many ask at the same time.
 func TestRegistry(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -197,31 +196,21 @@ func writeOutcomes(text *bytes.Buffer, facts *infer.Facts, outcomes [window.Outc
 
 // newestRecords returns the records of spans, with their keys and headers, by partition.
 func newestRecords(ctx context.Context, src *ingest.Source, spans map[int32]event.Span) ([]event.Record, error) {
-	from := map[int32]int64{}
+	from, bytes := map[int32]int64{}, 0
 	for p, span := range spans {
 		from[p] = span.First
 	}
 	if len(spans) == 0 {
 		return nil, nil
 	}
-	g, err := src.Assign(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer g.Release()
-	var mu sync.Mutex // several brokers deliver at the same time
-	found, bytes := map[int32][]event.Record{}, 0
-	ends := map[int32]int64{}
-	for p, span := range spans {
-		ends[p] = span.Next
-	}
-	keep := func(b *event.Batch) error {
-		end, wanted := ends[b.Partition]
+	found := map[int32][]event.Record{}
+	err := fetch(ctx, src, from, func(b *event.Batch) error {
+		span, wanted := spans[b.Partition]
 		if !wanted {
 			return nil
 		}
 		for _, rec := range b.Records {
-			if rec.Offset >= end || rec.Offset < from[b.Partition] {
+			if rec.Offset < span.First || rec.Offset >= span.Next {
 				continue
 			}
 			rec.Value = slices.Clone(rec.Value)
@@ -231,23 +220,14 @@ func newestRecords(ctx context.Context, src *ingest.Source, spans map[int32]even
 			found[b.Partition] = append(found[b.Partition], rec)
 			bytes += len(rec.Value)
 		}
-		if b.Next >= end {
-			delete(ends, b.Partition)
+		if b.Next >= span.Next {
+			delete(spans, b.Partition)
 		}
-		if len(ends) == 0 || bytes >= sampleBytes {
+		if len(spans) == 0 || bytes >= sampleBytes {
 			return errRead
 		}
 		return nil
-	}
-	err = g.Fetch(ctx, from, func(p event.Part) error {
-		defer p.Done()
-		mu.Lock()
-		defer mu.Unlock()
-		return p.Unpack(keep)
 	})
-	if errors.Is(err, errRead) {
-		err = nil
-	}
 	var records []event.Record
 	for _, p := range slices.Sorted(maps.Keys(found)) {
 		records = append(records, found[p]...)

@@ -24,7 +24,6 @@ type reading struct {
 	tell    func(*window.Verdict) error
 	each    func() error // after each batch
 
-	mu    sync.Mutex // several brokers deliver at the same time
 	asked map[event.SchemaID]refusal
 }
 
@@ -39,16 +38,22 @@ func (r *reading) run(ctx context.Context, src *ingest.Source, from map[int32]in
 	for p, span := range r.spans {
 		r.judge.Start(p, from[p], span.First)
 	}
+	return fetch(ctx, src, from, func(b *event.Batch) error { return r.observe(ctx, b) })
+}
+
+// fetch passes batches to each, one after the other, until that returns errRead or another error.
+func fetch(ctx context.Context, src *ingest.Source, from map[int32]int64, each func(*event.Batch) error) error {
 	g, err := src.Assign(ctx)
 	if err != nil {
 		return err
 	}
 	defer g.Release()
+	var mu sync.Mutex // several brokers deliver at the same time
 	err = g.Fetch(ctx, from, func(p event.Part) error {
 		defer p.Done()
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return p.Unpack(func(b *event.Batch) error { return r.observe(ctx, b) })
+		mu.Lock()
+		defer mu.Unlock()
+		return p.Unpack(each)
 	})
 	if errors.Is(err, errRead) {
 		return nil

@@ -2,7 +2,6 @@ package infer
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,201 +9,145 @@ import (
 	"weir/event"
 )
 
-// Words that names of fields have.
-var (
-	timeWords   = regexp.MustCompile(`(?i)(^|[^a-z])(ts|at|time|timestamp|tstamp|date)$|timestamp|_ts$|time$|At$`)
-	userWords   = regexp.MustCompile(`(?i)user|visitor|anonymous|customer|member|account|person|distinct_?id|device_?id|client_?id|player|subject|^uid$`)
-	knownWords  = regexp.MustCompile(`(?i)^user_?id$|^user$`)
-	eventWords  = regexp.MustCompile(`(?i)^(uuid|id|guid)$|event_?id|message_?id|insert_?id|request_?id|[._]uuid$|ce_id$`)
-	groupWords  = regexp.MustCompile(`(?i)^(type|event|action|page|country|platform|app|site|name|status|category|kind|source|op|table|method|lang)$|type$|_type|event_?name|action|country|platform|page`)
-	amountWords = regexp.MustCompile(`(?i)amount|price|revenue|total|cost|value|duration|latency|elapsed|bytes|quantity|qty|_ms$|^ms$|score`)
-	lonWords    = regexp.MustCompile(`(?i)(^|[._])(lon|lng|long|longitude)$`)
-	latWords    = regexp.MustCompile(`(?i)(^|[._])(lat|latitude)$`)
-)
+// A role is what a job makes of a field.
+type role int
 
-// Most that a group column should have, as a share of the records and in all.
 const (
-	groupValues = 50
-	maxBy       = 2
-	maxAmounts  = 2
+	eventTime role = iota
+	anyTime        // no time of the event, but one by its type
+	longitude
+	latitude
+	eventID
+	user
+	amount
+	group
 )
 
-// A choice is what the job makes of the fields.
-type choice struct {
-	time          *Field // nil: that of the record
-	unit          event.Unit
-	times         []string // other candidates, in words
-	by, otherBy   []*Field
-	id            *Field
-	users         []*Field // the first that is there counts
-	lon, lat      *Field
-	amounts       []*Field
-	otherCounters []*Field
+// A choice has the fields of each role, the best first.
+type choice map[role][]*Field
+
+const (
+	groupValues = 50 // most that a group column should have
+	maxScale    = 9  // most digits of an amount behind the point
+)
+
+func words(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + pattern) }
+
+var (
+	amountWords = words(`amount|price|revenue|total|cost|value|duration|latency|elapsed|bytes|quantity|qty|_ms$|^ms$|score`)
+	eventWords  = words(`^(uuid|id|guid)$|event_?id|message_?id|insert_?id|request_?id|[._]uuid$|ce_id$`)
+	groupWords  = words(`^(type|event|action|page|country|platform|app|site|name|status|category|kind|source|op|table|method|lang)$|type$|_type|event_?name|action|country|platform|page`)
+	idWords     = words(`^(uuid|id|guid)$`)
+	latWords    = words(`^(lat|latitude)$`)
+	lonWords    = words(`^(lon|lng|long|longitude)$`)
+	userWords   = words(`user|visitor|anonymous|customer|member|account|person|distinct_?id|device_?id|client_?id|player|subject|^uid$`)
+)
+
+// roles are the rules: a field gets the first role that it fits. Of the fields of a role those whose names have
+// the words come first, then the more frequent ones, and among these the ones with the
+// words of tie.
+var roles = []struct {
+	role       role
+	words, tie *regexp.Regexp
+	fits       func(x *Field, events int) bool
+}{
+	{eventTime, nil, words(`(^|[^a-z])(ts|at|time|timestamp|tstamp|date)$|timestamp|_ts$|time$|(?-i:At)$`), (*Field).isTime},
+	{anyTime, nil, nil, func(x *Field, _ int) bool { return x.declared }},
+	{longitude, nil, nil, func(x *Field, _ int) bool { return x.isDegrees(lonWords, 180) }},
+	{latitude, nil, nil, func(x *Field, _ int) bool { return x.isDegrees(latWords, 85) }}, // as far as geohashes go
+	{eventID, nil, nil, func(x *Field, events int) bool {
+		// Another one in each event, and not one of a user, unless the field itself is named like both.
+		return eventWords.MatchString(x.last()) && (!userWords.MatchString(x.whose()) || x.whose() == x.last()) &&
+			len(x.values) == events && x.only(event.String, event.Number)
+	}},
+	{user, words(`^user(_?id)?$`), nil, func(x *Field, _ int) bool {
+		return userWords.MatchString(x.whose()) && len(x.values) > 1 && x.only(event.String, event.Number)
+	}},
+	{amount, nil, nil, func(x *Field, _ int) bool {
+		return amountWords.MatchString(x.last()) && x.only(event.Number) && x.scale <= maxScale && x.max < 1e9 && x.min > -1e9
+	}},
+	{group, groupWords, nil, func(x *Field, events int) bool {
+		few := len(x.values) > 1 && len(x.values) <= groupValues && 4*len(x.values) <= events && 2*x.present >= events
+		return few && (x.only(event.String, event.Bool) || x.kinds[event.Composite] == 0 && groupWords.MatchString(x.last()))
+	}},
 }
 
-// choose chooses the fields of the job.
+// choose gives each field its role.
 func (f *Facts) choose() choice {
-	var c choice
-	taken := map[*Field]bool{}
-	f.chooseTime(&c, taken)
-	f.choosePosition(&c, taken)
-	f.chooseOthers(&c, taken)
-	return c
-}
-
-// chooseTime chooses the time of the event among the fields of which nine in ten values are
-// times in one unit.
-func (f *Facts) chooseTime(c *choice, taken map[*Field]bool) {
-	type timed struct {
-		field *Field
-		unit  event.Unit
-		hits  int
-	}
-	var times []timed
-	for _, field := range f.Fields {
-		if field.overlaps(f.Fields) {
+	c := choice{}
+	for _, x := range f.fields {
+		if x.present == 0 || x.overlaps(f.fields) {
 			continue
 		}
-		for i, unit := range units {
-			if field.isTime && field.unit != unit {
-				continue
-			}
-			if n := field.times[i]; 10*n >= 9*field.Present && 2*n >= f.Events {
-				times = append(times, timed{field, unit, n})
+		for _, r := range roles {
+			if r.fits(x, f.Events) {
+				c[r.role] = append(c[r.role], x)
 				break
 			}
 		}
 	}
-	slices.SortStableFunc(times, func(a, b timed) int {
-		return cmp.Or(cmp.Compare(b.hits, a.hits), trueFirst(a.field.inEvent(), b.field.inEvent()), trueFirst(a.field.isTime, b.field.isTime), rank(timeWords, a.field, b.field), byDepth(a.field, b.field))
-	})
-	for i, t := range times {
-		taken[t.field] = true
-		if i == 0 {
-			c.time, c.unit = t.field, t.unit
-		} else {
-			c.times = append(c.times, fmt.Sprintf("%s (%v)", printable(event.PathText(t.field.Path)), t.unit))
+	for _, r := range roles {
+		slices.SortStableFunc(c[r.role], func(a, b *Field) int {
+			return cmp.Or(rank(r.words, a, b), cmp.Compare(b.present, a.present), trueFirst(a.inEvent(), b.inEvent()), trueFirst(a.declared, b.declared),
+				rank(r.tie, a, b), cmp.Compare(strings.Count(a.path, "."), strings.Count(b.path, ".")))
+		})
+	}
+	return c
+}
+
+// isTime reports whether nine in ten values are times in one unit, near that of their record, and
+// half of the events have one. It notes the unit.
+func (x *Field) isTime(events int) bool {
+	for i, unit := range units {
+		if n := x.times[i]; (!x.declared || x.unit == unit) && 10*n >= 9*x.present && 2*n >= events {
+			x.unit = unit
+			return true
 		}
 	}
+	return false
 }
 
-// choosePosition chooses two numbers beside each other that are named and bounded as degrees are.
-func (f *Facts) choosePosition(c *choice, taken map[*Field]bool) {
-	for _, lat := range f.degrees(latWords, 85) { // as far as geohashes go
-		for _, lon := range f.degrees(lonWords, 180) {
-			if lon.parent() == lat.parent() && lon.Present == lat.Present {
-				c.lon, c.lat = lon, lat
-				taken[lon], taken[lat] = true, true
-				return
-			}
-		}
-	}
+// isDegrees reports whether a field has the name, and numbers of at most so many degrees.
+func (x *Field) isDegrees(name *regexp.Regexp, most float64) bool {
+	return name.MatchString(x.last()) && x.only(event.Number) && x.min >= -most && x.max <= most
 }
-
-// degrees returns the fields with a name whose values are all numbers of at most so many degrees.
-func (f *Facts) degrees(name *regexp.Regexp, most float64) (all []*Field) {
-	for _, field := range f.Fields {
-		if name.MatchString(field.Path) && field.Present > 0 && field.Numbers == field.Present && field.Min >= -most && field.Max <= most && !field.overlaps(f.Fields) {
-			all = append(all, field)
-		}
-	}
-	return all
-}
-
-// chooseOthers chooses the id of the event, users, amounts and groups among the fields that are not taken.
-func (f *Facts) chooseOthers(c *choice, taken map[*Field]bool) {
-	for _, field := range f.Fields {
-		if taken[field] || field.isTime || field.Present == 0 || field.Others > 0 || field.overlaps(f.Fields) {
-			continue
-		}
-		user := userWords.MatchString(field.whose()) // also if each of them came once, as the id of an event does
-		ids := field.Texts+field.Numbers == field.Present
-		distinct := len(field.Values)
-		switch {
-		case c.id == nil && f.namesEvents(field, user):
-			c.id = field
-		case user && ids && distinct > 1:
-			c.users = append(c.users, field)
-		case field.Numbers == field.Present && field.Scale >= 0 && field.Scale <= 9 && amountWords.MatchString(field.last()) && field.Max < 1e9 && field.Min > -1e9:
-			c.amounts = append(c.amounts, field)
-		case distinct > 1 && distinct <= groupValues && 4*distinct <= f.Events && 2*field.Present >= f.Events && (field.Texts+field.Bools == field.Present || groupWords.MatchString(field.last())):
-			c.by = append(c.by, field)
-		}
-	}
-	slices.SortStableFunc(c.by, func(a, b *Field) int {
-		return cmp.Or(rank(groupWords, a, b), cmp.Compare(b.Present, a.Present), byDepth(a, b))
-	})
-	if len(c.by) > maxBy {
-		c.by, c.otherBy = c.by[:maxBy], c.by[maxBy:]
-	}
-	// A known user counts as such; the further fields stand in where it is missing.
-	slices.SortStableFunc(c.users, func(a, b *Field) int {
-		return cmp.Or(rank(knownWords, a, b), cmp.Compare(b.Present, a.Present))
-	})
-	if len(c.users) > 0 && c.users[0].Present == f.Events {
-		c.users, c.otherCounters = c.users[:1], c.users[1:]
-	} else if len(c.users) > 2 {
-		c.users, c.otherCounters = c.users[:2], c.users[2:]
-	}
-	if len(c.amounts) > maxAmounts {
-		c.amounts = c.amounts[:maxAmounts]
-	}
-}
-
-// namesEvents reports whether a field is the id of the event: another one in each of them, and
-// not of a user, unless the field itself is named like both.
-func (f *Facts) namesEvents(field *Field, user bool) bool {
-	return eventWords.MatchString(field.last()) && !(user && field.whose() != field.last()) && len(field.Values) == f.Events && field.Texts+field.Numbers == f.Events
-}
-
-// rank puts fields first whose name has one of the words.
-func rank(words *regexp.Regexp, a, b *Field) int {
-	return trueFirst(words.MatchString(a.last()), words.MatchString(b.last()))
-}
-
-func trueFirst(a, b bool) int {
-	switch {
-	case a && !b:
-		return -1
-	case b && !a:
-		return 1
-	}
-	return 0
-}
-
-// byDepth orders fields by the number of keys that their paths have.
-func byDepth(a, b *Field) int {
-	return cmp.Compare(strings.Count(a.Path, "."), strings.Count(b.Path, "."))
-}
-
-// last returns the last key of a path.
-func (f *Field) last() string {
-	if f.Path == "key:" {
-		return "key"
-	}
-	return f.Path[strings.LastIndexAny(f.Path, ".:")+1:]
-}
-
-var idWords = regexp.MustCompile(`(?i)^(uuid|id|guid)$`)
 
 // whose returns the last key of a path, and for an id within an object the name of that too:
 // visitor_id for visitor.id.
-func (f *Field) whose() string {
-	last := f.last()
-	above := strings.TrimRight(f.parent(), ".")
+func (x *Field) whose() string {
+	last, above := x.last(), strings.TrimRight(x.parent(), ".")
 	if !idWords.MatchString(last) || above == "" {
 		return last
 	}
 	return above[strings.LastIndexAny(above, ".:")+1:] + "_" + last
 }
 
-// parent returns the path without its last key.
-func (f *Field) parent() string { return strings.TrimSuffix(f.Path, f.last()) }
+// position returns two fields beside each other, in the same events; nil if there are none.
+func (c choice) position() (lon, lat *Field) {
+	for _, lat := range c[latitude] {
+		for _, lon := range c[longitude] {
+			if lon.parent() == lat.parent() && lon.present == lat.present {
+				return lon, lat
+			}
+		}
+	}
+	return nil, nil
+}
 
-// overlaps reports whether the path is also that of an object, which one job cannot read as
-// both.
-func (f *Field) overlaps(all []*Field) bool {
-	return slices.ContainsFunc(all, func(o *Field) bool {
-		return o.Present+o.Null > 0 && (strings.HasPrefix(o.Path, f.Path+".") || strings.HasPrefix(o.Path, f.Path+"[") || strings.HasPrefix(f.Path, o.Path+".") || strings.HasPrefix(f.Path, o.Path+"["))
-	})
+// rank puts fields first whose name has one of the words.
+func rank(words *regexp.Regexp, a, b *Field) int {
+	if words == nil {
+		return 0
+	}
+	return trueFirst(words.MatchString(a.last()), words.MatchString(b.last()))
+}
+
+func trueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }

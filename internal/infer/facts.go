@@ -1,3 +1,12 @@
+// Package infer says what is in the records of a topic, and writes a job that reads them.
+//
+//	f := infer.Read(ctx, records, infer.Schemas{}, config.IsPath)
+//	f.Write(w, "clicks", "clicks", config.IsColumn)
+//
+// It is a guess from a sample, for a person to check: the fields with their types and values,
+// and which of them look like the time, a group, an id of the event, users, positions and
+// amounts. It knows JSON, TSV and CSV, and Avro and Protobuf if it is given where their schemas
+// are.
 package infer
 
 import (
@@ -7,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -19,7 +29,6 @@ import (
 const (
 	maxFields = 500 // fields of all records
 	maxDepth  = 8   // objects in objects
-	maxShown  = 4   // values of a field that are shown
 	near      = event.Time(24 * 60 * 60 * 1000)
 )
 
@@ -34,10 +43,10 @@ type Facts struct {
 	Named   int          // others, which name schemas that are not known, or do not fit
 	Schemas []string     // the names of these
 	Trouble error        // why one of these is not known; nil: nothing was asked
-	Arrays  []string     // paths of arrays of objects
-	Fields  []*Field     // in the order in which they were met
-	More    bool         // there are more fields than Fields
 
+	fields      []*Field          // in the order in which they were met
+	more        bool              // there are more
+	arrays      []string          // paths of arrays of objects
 	first, last event.Time        // of the records
 	byPath      map[string]*Field // nil: no configuration can name the path
 	isPath      func(string) bool // as a configuration writes it
@@ -46,75 +55,70 @@ type Facts struct {
 
 // A Field is what is known of the values at one path.
 type Field struct {
-	Path    string // in the form of package event
-	Present int    // events in which it is there and not null
-	Null    int
-	Bools   int
-	Numbers int
-	Texts   int
-	Others  int            // arrays, and objects where other records have a value
-	Values  map[string]int // how often each value comes; of others than arrays and objects
-
-	Min, Max float64 // of the numbers
-	Scale    int     // digits behind the point, at most; -1: one has an exponent
-
-	isTime bool       // its type says that it is a time…
-	unit   event.Unit // …in this unit
-
-	order []string        // of Values
-	times [len(units)]int // values that are a time near that of their record, by unit
+	path     string                   // in the form of package event
+	present  int                      // events in which it is there and not null
+	kinds    [event.Composite + 1]int // how often each kind comes
+	values   map[string]int           // how often each value comes; of others than arrays and objects
+	min, max float64                  // of the numbers
+	scale    int                      // digits behind the point, at most; over maxScale if one has an exponent
+	declared bool                     // its type says that it is a time…
+	unit     event.Unit               // …in this unit
+	times    [len(units)]int          // values that are a time near that of their record, by unit
 }
 
 // units are those that a value can have, the usual ones first.
 var units = [...]event.Unit{event.Millis, event.RFC3339, event.ISO8601, event.Seconds, event.Micros, event.Nanos}
+
+// A form is how a record is written.
+type form struct {
+	format event.Format
+	whole  bool // it is an array of events
+}
+
+// unknown is the form of a record that cannot be read.
+var unknown = form{format: 255}
 
 // Read looks at records, whose times are those that Kafka has. It asks the registry for the
 // schemas that they name. isPath says whether a configuration can name a value at a path; values at others
 // are left out.
 func Read(ctx context.Context, records []event.Record, from Schemas, isPath func(string) bool) *Facts {
 	f := &Facts{Records: len(records), byPath: map[string]*Field{}, isPath: isPath, first: math.MaxInt64, decoder: newDecoder(from)}
-	forms := make([]form, len(records))
-	count := map[form]int{}
-	var most form
+	forms := map[form][]*event.Record{}
+	most := unknown
 	for i := range records {
 		rec := &records[i]
 		f.first, f.last = min(f.first, rec.Time), max(f.last, rec.Time)
-		if of, ok := f.decoder.formOf(ctx, rec); ok {
-			forms[i] = of
-			if count[of]++; count[of] > count[most] {
-				most = of
-			}
-		} else if name := schemaOf(rec); name != "" {
-			f.Named++
-			if forms[i].format = unknown; !slices.Contains(f.Schemas, name) {
+		of := f.decoder.formOf(ctx, rec)
+		if of == unknown {
+			if name := schemaOf(rec); name != "" {
+				f.Named++
 				f.Schemas = append(f.Schemas, name)
 			}
-		} else {
-			forms[i].format = unknown
+		} else if forms[of] = append(forms[of], rec); len(forms[of]) > len(forms[most]) {
+			most = of
 		}
 	}
-	f.Trouble, f.Format, f.Read = f.decoder.trouble, most.format, count[most]
-	f.Framed = f.Read > 0 && f.Format.HasSchema() && from.File == nil
-	if f.Read > 0 && most.whole {
+	slices.Sort(f.Schemas)
+	f.Schemas = slices.Compact(f.Schemas)
+	read := forms[most]
+	if f.Trouble, f.Read = f.decoder.trouble, len(read); f.Read == 0 {
+		return f
+	}
+	f.Format, f.Framed = most.format, most.format.HasSchema() && from.File == nil
+	if most.whole {
 		f.Each = event.Whole
-	}
-	var read []*event.Record
-	for i := range records {
-		if f.Read > 0 && forms[i] == most {
-			read = append(read, &records[i])
-		}
 	}
 	f.look(ctx, read)
 	if f.Each != "" || f.Format.HasSchema() {
 		return f
 	}
 	best := f
-	for _, path := range f.Arrays {
+	for _, path := range f.arrays {
 		if strings.ContainsAny(path, ".[:") || event.CheckEach(f.Format, path) != nil { // inside of something
 			continue
 		}
 		of := *f
-		of.Each, of.Events, of.Fields, of.More, of.byPath, of.Arrays = path, 0, nil, false, map[string]*Field{}, nil
+		of.Each, of.Events, of.fields, of.more, of.byPath, of.arrays = path, 0, nil, false, map[string]*Field{}, nil
 		if of.look(ctx, read); of.Events > best.Events && of.areEvents() {
 			best = &of
 		}
@@ -122,33 +126,12 @@ func Read(ctx context.Context, records []event.Record, from Schemas, isPath func
 	return best
 }
 
-// look notes the values of records that have the form.
-func (f *Facts) look(ctx context.Context, records []*event.Record) {
-	for _, rec := range records {
-		f.record(ctx, rec)
-	}
-}
-
 // areEvents reports whether the elements of an array look like events: nine of ten have a time
 // of their own, which is near that of the record. Lines of an order, for example, have none.
 func (f *Facts) areEvents() bool {
-	return slices.ContainsFunc(f.Fields, func(field *Field) bool {
-		return field.inEvent() && 10*slices.Max(field.times[:]) >= 9*f.Events
+	return slices.ContainsFunc(f.fields, func(x *Field) bool {
+		return x.inEvent() && 10*slices.Max(x.times[:]) >= 9*f.Events
 	})
-}
-
-// inEvent reports whether a field is one of the event itself, and not of its record.
-func (f *Field) inEvent() bool {
-	return !event.InEnvelope(f.Path) && !strings.HasPrefix(f.Path, event.OfRecord)
-}
-
-// unknown is the format of a record that cannot be read.
-const unknown = event.Format(255)
-
-// A form is how a record is written.
-type form struct {
-	format event.Format
-	whole  bool // it is an array of events
 }
 
 // document returns the form of a value that is a JSON object, or an array of them, perhaps behind
@@ -181,16 +164,16 @@ func events(text []byte) (all []map[string]any) {
 }
 
 // columns returns the form of a value that is a line of cells.
-func columns(value []byte) (form, bool) {
+func columns(value []byte) form {
 	line := strings.TrimSuffix(string(value), "\n")
 	switch {
 	case !utf8.ValidString(line) || strings.ContainsRune(line, 0):
 	case strings.Contains(line, "\t") && !strings.Contains(line, "\n"):
-		return form{format: event.TSV}, true
+		return form{format: event.TSV}
 	case len(cells(event.CSV, value)) > 1:
-		return form{format: event.CSV}, true
+		return form{format: event.CSV}
 	}
-	return form{}, false
+	return unknown
 }
 
 // prefix returns the length of the name of a schema in front of a value; 0 for none.
@@ -251,44 +234,50 @@ func cells(format event.Format, line []byte) []string {
 	return all
 }
 
-// record notes the values of one record, which has the form.
-func (f *Facts) record(ctx context.Context, rec *event.Record) {
-	switch f.Format {
-	case event.Avro, event.Protobuf:
-		f.decoder.find(ctx, rec).note(f, rec)
-		return
-	case event.JSON, event.JSONSchema:
-		for _, o := range events(rec.Value[prefix(rec.Value):]) {
-			if f.Each == "" || f.Each == event.Whole {
-				f.object("", o, rec.Time, 1)
-				f.envelope(rec)
-				continue
-			}
-			array, _ := o[f.Each].([]any)
-			delete(o, f.Each)
-			for _, element := range array {
-				if doc, ok := element.(map[string]any); ok {
-					f.object("", doc, rec.Time, 1)
-					f.object(event.OfRecord, o, rec.Time, 1)
-					f.envelope(rec)
+// look notes the values of records, which have the form.
+func (f *Facts) look(ctx context.Context, records []*event.Record) {
+	for _, rec := range records {
+		switch f.Format {
+		case event.Avro, event.Protobuf:
+			f.decoder.find(ctx, rec).note(f, rec)
+		case event.JSON, event.JSONSchema:
+			f.documents(rec)
+		default:
+			for i, text := range cells(f.Format, rec.Value) {
+				v := event.Value{Kind: event.Number, Bytes: []byte(text)}
+				if _, ok := v.Float(); !ok {
+					v.Kind = event.String
+				}
+				if text != "" {
+					f.value(event.ColumnName(i), v, rec.Time, 1)
 				}
 			}
-		}
-		return
-	}
-	for i, text := range cells(f.Format, rec.Value) {
-		switch name := event.ColumnName(i); {
-		case text == "":
-		case isNumber(text):
-			f.scalar(name, json.Number(text), rec.Time)
-		default:
-			f.text(name, text, rec.Time, 1)
+			f.envelope(rec)
 		}
 	}
-	f.envelope(rec)
 }
 
-// envelope notes the values of the key and the headers of the record of an event.
+// documents notes the values of the events that a record of JSON has.
+func (f *Facts) documents(rec *event.Record) {
+	for _, o := range events(rec.Value[prefix(rec.Value):]) {
+		if f.Each == "" || f.Each == event.Whole {
+			f.object("", o, rec.Time, 1)
+			f.envelope(rec)
+			continue
+		}
+		array, _ := o[f.Each].([]any)
+		delete(o, f.Each)
+		for _, element := range array {
+			if doc, ok := element.(map[string]any); ok {
+				f.object("", doc, rec.Time, 1)
+				f.object(event.OfRecord, o, rec.Time, 1)
+				f.envelope(rec)
+			}
+		}
+	}
+}
+
+// envelope counts an event, and notes the values of the key and the headers of its record.
 func (f *Facts) envelope(rec *event.Record) {
 	f.Events++
 	if rec.Envelope == nil {
@@ -298,134 +287,140 @@ func (f *Facts) envelope(rec *event.Record) {
 		if o := object(key); o != nil {
 			f.object("key:", o, rec.Time, 2)
 		} else {
-			f.scalar("key:", string(key), rec.Time)
+			f.value("key:", event.Value{Kind: event.String, Bytes: key}, rec.Time, maxDepth)
 		}
 	}
 	rec.Envelope.Headers.Each(func(name, value []byte) {
 		if path := "header:" + string(name); string(name) != schemaHeader && event.CheckPath(path) == nil && utf8.Valid(name) && utf8.Valid(value) && value != nil {
-			f.text(path, string(value), rec.Time, 1)
+			f.value(path, event.Value{Kind: event.String, Bytes: value}, rec.Time, 1)
 		}
 	})
 }
 
 // object notes the values of an object. before is the path in front of its keys.
 func (f *Facts) object(before string, o map[string]any, at event.Time, depth int) {
-	keys := make([]string, 0, len(o))
-	for key := range o {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		if path := before + key; event.CheckPath(path) == nil && !strings.ContainsAny(key, ".[]:") {
-			f.value(path, o[key], at, depth)
+	for _, key := range slices.Sorted(maps.Keys(o)) {
+		path := before + key
+		if event.CheckPath(path) != nil || strings.ContainsAny(key, ".[]:") {
+			continue
 		}
+		v := event.Value{Kind: event.Null}
+		switch x := o[key].(type) {
+		case map[string]any:
+			if depth < maxDepth {
+				f.object(path+".", x, at, depth+1)
+			}
+			continue
+		case []any:
+			v.Kind = event.Composite
+			if _, objects := append(x, nil)[0].(map[string]any); objects {
+				f.array(path)
+			}
+		case bool:
+			if v = (event.Value{Kind: event.Bool, Bytes: []byte("false")}); x {
+				v.Bytes = []byte("true")
+			}
+		case json.Number:
+			v = event.Value{Kind: event.Number, Bytes: []byte(x)}
+		case string:
+			v = event.Value{Kind: event.String, Bytes: []byte(x)}
+		}
+		f.value(path, v, at, depth)
 	}
 }
 
-func (f *Facts) value(path string, value any, at event.Time, depth int) {
-	switch v := value.(type) {
-	case map[string]any:
-		if depth < maxDepth {
-			f.object(path+".", v, at, depth+1)
-		}
-	case []any:
-		_, objects := append(v, nil)[0].(map[string]any)
-		f.composite(path, objects)
-	case string:
-		f.text(path, v, at, depth)
-	default:
-		f.scalar(path, v, at)
+// array notes that an array has objects.
+func (f *Facts) array(path string) {
+	if !slices.Contains(f.arrays, path) && f.field(path) != nil {
+		f.arrays = append(f.arrays, path)
 	}
-}
-
-// composite notes an array or a map, which perhaps is an array of objects.
-func (f *Facts) composite(path string, objects bool) {
-	if field := f.field(path); field != nil {
-		field.Present++
-		field.Others++
-		if objects && !slices.Contains(f.Arrays, path) {
-			f.Arrays = append(f.Arrays, path)
-		}
-	}
-}
-
-// text notes a text, or what is in it if that is a JSON object.
-func (f *Facts) text(path, text string, at event.Time, depth int) {
-	if strings.HasPrefix(text, "{") && depth < maxDepth {
-		if o := object([]byte(text)); o != nil {
-			f.object(path+"[json].", o, at, depth+1)
-			return
-		}
-	}
-	f.scalar(path, text, at)
 }
 
 // field returns the facts of a path; nil if there are too many, or no configuration can name it.
 func (f *Facts) field(path string) *Field {
-	field, known := f.byPath[path]
-	if !known {
-		if len(f.Fields) == maxFields {
-			f.More = true
-			return nil
-		}
-		if !f.isPath(event.PathText(path)) {
-			f.byPath[path] = nil
-			return nil
-		}
-		field = &Field{Path: path, Values: map[string]int{}, Min: math.Inf(1), Max: math.Inf(-1)}
-		f.byPath[path] = field
-		f.Fields = append(f.Fields, field)
+	x, known := f.byPath[path]
+	switch {
+	case known:
+	case !f.isPath(event.PathText(path)):
+		f.byPath[path] = nil
+	case len(f.fields) == maxFields:
+		f.more = true
+	default:
+		x = &Field{path: path, values: map[string]int{}, min: math.Inf(1), max: math.Inf(-1)}
+		f.byPath[path] = x
+		f.fields = append(f.fields, x)
 	}
-	return field
+	return x
 }
 
-// scalar notes a value: nil, a bool, a json.Number or a string.
-func (f *Facts) scalar(path string, value any, at event.Time) {
-	field := f.field(path)
-	if field == nil {
+// value notes a value, or what is in it if that is a text with a JSON object.
+func (f *Facts) value(path string, v event.Value, at event.Time, depth int) {
+	if v.Kind == event.String && bytes.HasPrefix(v.Bytes, []byte("{")) && depth < maxDepth {
+		if o := object(v.Bytes); o != nil {
+			f.object(path+"[json].", o, at, depth+1)
+			return
+		}
+	}
+	x := f.field(path)
+	if x == nil {
 		return
 	}
-	var v event.Value
-	var text string
-	switch x := value.(type) {
-	case nil:
-		field.Null++
+	if x.kinds[v.Kind]++; v.Kind == event.Missing || v.Kind == event.Null {
 		return
-	case bool:
-		field.Bools++
-		if text = "false"; x {
-			text = "true"
-		}
-	case json.Number:
-		field.Numbers++
-		text = x.String()
-		v = event.Value{Kind: event.Number, Bytes: []byte(text)}
+	}
+	if x.present++; v.Kind == event.Composite {
+		return
+	}
+	text := string(v.Bytes)
+	x.values[text]++
+	if v.Kind == event.Number {
 		n, _ := v.Float()
-		field.Min, field.Max = min(field.Min, n), max(field.Max, n)
-		if _, behind, ok := strings.Cut(text, "."); ok && field.Scale >= 0 {
-			field.Scale = max(field.Scale, len(behind))
+		x.min, x.max = min(x.min, n), max(x.max, n)
+		_, behind, _ := strings.Cut(text, ".")
+		if x.scale = max(x.scale, len(behind)); strings.ContainsAny(text, "eE") {
+			x.scale = math.MaxInt
 		}
-		if strings.ContainsAny(text, "eE") {
-			field.Scale = -1
-		}
-	case string:
-		field.Texts++
-		text = x
-		v = event.Value{Kind: event.String, Bytes: []byte(text)}
 	}
-	field.Present++
-	if field.Values[text] == 0 {
-		field.order = append(field.order, text)
-	}
-	field.Values[text]++
 	for i, unit := range units {
 		if t, ok := v.Time(unit); ok && t > at-near && t < at+near {
-			field.times[i]++
+			x.times[i]++
 		}
 	}
 }
 
-func isNumber(text string) bool {
-	_, ok := event.Value{Kind: event.Number, Bytes: []byte(text)}.Float()
-	return ok
+// only reports whether all values are of these kinds.
+func (x *Field) only(kinds ...event.Kind) bool {
+	n := 0
+	for _, k := range kinds {
+		n += x.kinds[k]
+	}
+	return n == x.present
+}
+
+// inEvent reports whether a field is one of the event itself, and not of its record.
+func (x *Field) inEvent() bool {
+	return !event.InEnvelope(x.path) && !strings.HasPrefix(x.path, event.OfRecord)
+}
+
+// last returns the last key of a path.
+func (x *Field) last() string {
+	if x.path == "key:" {
+		return "key"
+	}
+	return x.path[strings.LastIndexAny(x.path, ".:")+1:]
+}
+
+// parent returns the path without its last key.
+func (x *Field) parent() string { return strings.TrimSuffix(x.path, x.last()) }
+
+// overlaps reports whether the path is also that of an object, which one job cannot read as
+// both.
+func (x *Field) overlaps(all []*Field) bool {
+	inside := func(a, b string) bool {
+		rest, ok := strings.CutPrefix(a, b)
+		return ok && rest != "" && strings.ContainsAny(rest[:1], ".[")
+	}
+	return slices.ContainsFunc(all, func(o *Field) bool {
+		return o.present+o.kinds[event.Null] > 0 && (inside(o.path, x.path) || inside(x.path, o.path))
+	})
 }

@@ -2,7 +2,6 @@ package infer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 
@@ -28,20 +27,23 @@ const maxTroubles = 10
 type decoder struct {
 	from     Schemas
 	names    map[event.Format]*event.Reader // which tell the id of a record
-	formats  map[event.SchemaID]event.Format
-	schemas  map[event.SchemaID]*schema // nil: it cannot be had
+	schemas  map[schemaKey]*schema          // nil: it cannot be had
 	troubles int
 	trouble  error // the first
+}
+
+type schemaKey struct {
+	format event.Format
+	id     event.SchemaID
 }
 
 // A schema reads the values of records that were written with it.
 type schema struct {
 	*event.Schema
-	format event.Format
+	form
 	leaves []event.Leaf
 	more   bool
 	parts  []part
-	whole  bool // its values are arrays of events
 }
 
 // A part reads some of the leaves: a reader has a bounded number of paths.
@@ -51,18 +53,18 @@ type part struct {
 }
 
 func newDecoder(from Schemas) *decoder {
-	d := &decoder{from: from, names: map[event.Format]*event.Reader{}, formats: map[event.SchemaID]event.Format{}, schemas: map[event.SchemaID]*schema{}}
+	d := &decoder{from: from, names: map[event.Format]*event.Reader{}, schemas: map[schemaKey]*schema{}}
 	for _, format := range []event.Format{event.Avro, event.Protobuf} {
 		d.names[format], _ = event.NewReader(event.Form{Format: format, Framed: true}, nil) // no path is wrong
 	}
 	return d
 }
 
-// formOf returns the form of a record, if it can be read.
-func (d *decoder) formOf(ctx context.Context, rec *event.Record) (form, bool) {
+// formOf returns the form of a record.
+func (d *decoder) formOf(ctx context.Context, rec *event.Record) form {
 	if d.from.File == nil {
-		if form, ok := document(rec.Value); ok {
-			return form, true
+		if of, ok := document(rec.Value); ok {
+			return of
 		}
 		if schemaOf(rec) == "" {
 			return columns(rec.Value)
@@ -70,10 +72,10 @@ func (d *decoder) formOf(ctx context.Context, rec *event.Record) (form, bool) {
 	}
 	if s := d.find(ctx, rec); s != nil {
 		if _, err := s.open(rec); err == nil {
-			return form{s.format, s.whole}, true
+			return s.form
 		}
 	}
-	return form{}, false
+	return unknown
 }
 
 // errNoSchema is the error of a schema that no record was read with.
@@ -81,81 +83,72 @@ var errNoSchema = errors.New("infer: the schema cannot be had")
 
 // Schema returns the schema of an id that records name. It asks nothing.
 func (f *Facts) Schema(_ context.Context, id event.SchemaID) (*event.Schema, error) {
-	if s := f.decoder.schemas[id]; s != nil {
+	if s := f.decoder.schemas[schemaKey{f.Format, id}]; s != nil {
 		return s.Schema, nil
 	}
 	return nil, errNoSchema
 }
 
-// find returns the schema of a record; nil if it has none that can be had.
+// find returns the schema of a record; nil if it has none that can be had. A name does not tell the
+// format, so both are tried.
 func (d *decoder) find(ctx context.Context, rec *event.Record) *schema {
-	format, id := d.from.Format, event.SchemaID("")
-	if d.from.File == nil {
-		name, none := d.names[event.Avro].Select(rec) // never selects one, because it learns none
+	if d.from.File != nil {
+		s, _ := d.schema(ctx, schemaKey{format: d.from.Format})
+		return s
+	}
+	var trouble error
+	for _, format := range []event.Format{event.Avro, event.Protobuf} {
+		id, none := d.names[format].Select(rec) // never selects a schema, because it learns none
 		if none || d.from.Registry == nil {
-			return nil
+			break
 		}
-		var known bool
-		if format, known = d.formats[name]; !known {
-			if d.troubles >= maxTroubles {
-				return nil
-			}
-			var err error
-			if format, err = d.from.Registry.Format(ctx, name); err != nil {
-				d.fail(err)
-			}
-			if err != nil || !format.HasSchema() {
-				format = unknown
-			}
-			d.formats[name] = format
+		s, err := d.schema(ctx, schemaKey{format, id})
+		if s != nil {
+			return s
 		}
-		if format == unknown {
-			return nil
+		if trouble == nil || errors.Is(trouble, schemas.ErrFormat) {
+			trouble = err
 		}
-		if id, none = d.names[format].Select(rec); none {
-			return nil
+		// A registry that does not answer is asked for nothing else, because each question would take as long.
+		var silent net.Error
+		if errors.As(err, &silent) && silent.Timeout() {
+			d.troubles = maxTroubles
 		}
 	}
-	s, known := d.schemas[id]
-	if !known {
-		var err error
-		if s, err = d.load(ctx, format, id); err != nil {
-			d.fail(err)
+	if trouble != nil {
+		if d.troubles++; d.trouble == nil {
+			d.trouble = trouble
 		}
-		d.schemas[id] = s
 	}
-	return s
+	return nil
 }
 
-// fail notes why a schema cannot be had. A registry that does not answer is asked for no other,
-// because each question would take as long.
-func (d *decoder) fail(err error) {
-	d.troubles++
-	var silent net.Error
-	if errors.As(err, &silent) && silent.Timeout() {
-		d.troubles = maxTroubles
+// schema returns a schema, with an error when it is asked for and cannot be had.
+func (d *decoder) schema(ctx context.Context, key schemaKey) (s *schema, err error) {
+	s, known := d.schemas[key]
+	if !known && d.troubles < maxTroubles {
+		s, err = d.load(ctx, key)
+		d.schemas[key] = s
 	}
-	if d.trouble == nil {
-		d.trouble = err
-	}
+	return s, err
 }
 
 // load makes the readers of a schema.
-func (d *decoder) load(ctx context.Context, format event.Format, id event.SchemaID) (*schema, error) {
-	var of interface {
-		Schema(context.Context, event.SchemaID) (*event.Schema, error)
-	} = d.from.File
-	if d.from.File == nil {
-		of = d.from.Registry.For(format)
+func (d *decoder) load(ctx context.Context, key schemaKey) (*schema, error) {
+	var found *event.Schema
+	var err error
+	if d.from.File != nil {
+		found, err = d.from.File.Schema(ctx, key.id)
+	} else {
+		found, err = d.from.Registry.For(key.format).Schema(ctx, key.id)
 	}
-	found, err := of.Schema(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	s := &schema{Schema: found, format: format, whole: found.Events(event.Whole) != nil}
-	form, events := event.Form{Format: format, Framed: d.from.File == nil}, found
+	s := &schema{Schema: found, form: form{key.format, found.Events(event.Whole) != nil}}
+	in, events := event.Form{Format: key.format, Framed: d.from.File == nil}, found
 	if s.whole {
-		form.Each, events = event.Whole, found.Events(event.Whole)
+		in.Each, events = event.Whole, found.Events(event.Whole)
 	}
 	s.leaves, s.more = events.Leaves(maxFields)
 	for left := s.leaves; len(left) > 0 || s.parts == nil; {
@@ -164,11 +157,11 @@ func (d *decoder) load(ctx context.Context, format event.Format, id event.Schema
 		for i := range paths {
 			paths[i] = left[i].Path
 		}
-		r, err := event.NewReader(form, paths)
+		r, err := event.NewReader(in, paths)
 		if err != nil {
 			return nil, err
 		}
-		r.Learn(id, found)
+		r.Learn(key.id, found)
 		s.parts = append(s.parts, part{r, make([]event.Value, n)})
 		left = left[n:]
 	}
@@ -200,21 +193,15 @@ func (s *schema) note(f *Facts, rec *event.Record) {
 				return
 			}
 		}
-		f.More = f.More || s.more
+		f.more = f.more || s.more
 		for i, leaf := range s.leaves {
 			value := s.parts[i/(event.MaxPaths-1)].values[i%(event.MaxPaths-1)]
-			switch text := string(value.Bytes); value.Kind {
-			case event.String:
-				f.text(leaf.Path, text, rec.Time, 1)
-			case event.Number:
-				f.scalar(leaf.Path, json.Number(text), rec.Time)
-			case event.Bool:
-				f.scalar(leaf.Path, text == "true", rec.Time)
-			case event.Composite:
-				f.composite(leaf.Path, s.Events(leaf.Path) != nil)
+			f.value(leaf.Path, value, rec.Time, 1)
+			if value.Kind == event.Composite && s.Events(leaf.Path) != nil {
+				f.array(leaf.Path)
 			}
-			if field := f.field(leaf.Path); field != nil && leaf.Unit != event.RecordTime {
-				field.isTime, field.unit = true, leaf.Unit
+			if x := f.byPath[leaf.Path]; x != nil && leaf.Unit != event.RecordTime {
+				x.declared, x.unit = true, leaf.Unit
 			}
 		}
 		f.envelope(rec)
