@@ -180,20 +180,6 @@ func refuse(w http.ResponseWriter, r *http.Request, code int, text string) {
 	fmt.Fprintf(w, "Code: %d. DB::Exception: %s\n", code, text)
 }
 
-// hold lets inserts into tables of that name wait until it is over.
-func (p *proxy) hold(table string, over <-chan struct{}) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if inserts(r, table) {
-			select {
-			case <-over:
-			case <-r.Context().Done():
-				panic(http.ErrAbortHandler)
-			}
-		}
-		p.forward.ServeHTTP(w, r)
-	}
-}
-
 // delay cuts the connection of an insert after it has arrived whole, and sends
 // the insert to ClickHouse after a time, when newer ones are there.
 func (p *proxy) delay(by time.Duration) http.HandlerFunc {
