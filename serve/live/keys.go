@@ -3,7 +3,6 @@ package live
 import (
 	"context"
 	"fmt"
-	"iter"
 	"time"
 
 	"weir/event"
@@ -18,27 +17,21 @@ const (
 
 // Keys lists the rows of each job's last windows, once per measure, as keys of single
 // windows: for people who look around. It is not complete for busy jobs, nor while
-// the sink cannot be asked. An error ends it.
-func (w *Windows) Keys(ctx context.Context) iter.Seq2[key.Key, error] {
-	return func(yield func(key.Key, error) bool) {
-		for _, job := range w.names() {
-			s := w.jobs[job]
-			list, _, err := s.lists.get(ctx, "", func(took *work) ([]key.Key, error) {
-				list, err := s.list(ctx, took)
-				took.bytes = int64(len(list)) * 100
-				return list, err
-			})
-			if err != nil {
-				yield(key.Key{}, err)
-				return
-			}
-			for _, k := range list {
-				if !yield(k, nil) {
-					return
-				}
-			}
+// the sink cannot be asked.
+func (w *Windows) Keys(ctx context.Context) (all []key.Key, err error) {
+	for _, job := range w.names() {
+		s := w.jobs[job]
+		list, _, err := s.lists.get(ctx, "", func(took *work) ([]key.Key, error) {
+			list, err := s.list(ctx, took)
+			took.bytes = int64(len(list)) * 100
+			return list, err
+		})
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, list...)
 	}
+	return all, nil
 }
 
 func (s *source) list(ctx context.Context, took *work) (list []key.Key, err error) {

@@ -78,31 +78,42 @@ func info(c call, k *keyspace) {
 	s := k.server
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	var b strings.Builder
-	section := ""
-	for _, x := range []struct {
-		section, name string
-		value         any
-	}{
-		{"Server", "redis_version", redisVersion}, {"Server", "redis_mode", "standalone"}, {"Server", "server_name", "weir"},
-		{"Server", "uptime_in_seconds", int(s.config.Now().Sub(s.started).Seconds())},
-		{"Clients", "connected_clients", len(s.clients)}, {"Clients", "maxclients", s.config.Clients}, {"Clients", "blocked_clients", 0},
-		{"Memory", "used_memory", m.HeapAlloc}, {"Memory", "used_memory_dataset", s.store.used}, {"Memory", "maxmemory", s.config.Memory},
-		{"Persistence", "loading", 0}, {"Persistence", "rdb_changes_since_last_save", s.store.dirty},
-		{"Persistence", "rdb_bgsave_in_progress", 0}, {"Persistence", "aof_rewrite_in_progress", 0},
-		{"Stats", "total_connections_received", s.accepted}, {"Stats", "total_commands_processed", s.calls}, {"Stats", "rejected_connections", s.refused},
-		{"Stats", "expired_keys", s.store.expired}, {"Stats", "evicted_clients", s.buffers.count()}, {"Stats", "acl_access_denied_auth", s.wrong},
-		{"Replication", "role", "master"},
-		{"Keyspace", "db0", fmt.Sprintf("keys=%d,expires=%d,avg_ttl=0", len(s.store.index), len(s.store.volatile))},
-	} {
-		if x.section != section {
-			section = x.section
-			fmt.Fprintf(&b, "# %s\r\n", section)
-		}
-		fmt.Fprintf(&b, "%s:%v\r\n", x.name, x.value)
-	}
-	c.w.Text(b.String())
+	c.w.Text(strings.ReplaceAll(fmt.Sprintf(infoText,
+		redisVersion, int(s.config.Now().Sub(s.started).Seconds()), len(s.clients), s.config.Clients, m.HeapAlloc, s.store.used, s.config.Memory, s.store.dirty,
+		s.accepted, s.calls, s.refused, s.store.expired, s.buffers.count(), s.wrong, len(s.store.index), len(s.store.volatile)), "\n", "\r\n"))
 }
+
+// infoText is the reply of INFO, with what redis-cli --stat reads.
+const infoText = `# Server
+redis_version:%s
+redis_mode:standalone
+server_name:weir
+uptime_in_seconds:%d
+# Clients
+connected_clients:%d
+maxclients:%d
+blocked_clients:0
+# Memory
+used_memory:%d
+used_memory_dataset:%d
+maxmemory:%d
+# Persistence
+loading:0
+rdb_changes_since_last_save:%d
+rdb_bgsave_in_progress:0
+aof_rewrite_in_progress:0
+# Stats
+total_connections_received:%d
+total_commands_processed:%d
+rejected_connections:%d
+expired_keys:%d
+evicted_clients:%d
+acl_access_denied_auth:%d
+# Replication
+role:master
+# Keyspace
+db0:keys=%d,expires=%d,avg_ttl=0
+`
 
 func memoryUsage(c call, k *keyspace) {
 	if !is(c.args[1], "USAGE") {

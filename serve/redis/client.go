@@ -241,7 +241,7 @@ func (c *client) call(cmd *command, args [][]byte) {
 func (c *client) refuse(cmd *command, args [][]byte) string {
 	switch {
 	case cmd == nil:
-		return unknownCommand(args)
+		return "ERR unknown command '" + string(args[0][:min(128, len(args[0]))]) + "'"
 	case cmd.arity > 0 && len(args) != cmd.arity || len(args) < -cmd.arity:
 		return arityError(cmd.name)
 	case !c.authed && cmd.flags&flagNoAuth == 0:

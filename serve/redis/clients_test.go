@@ -128,7 +128,7 @@ func TestRedisCLI(t *testing.T) {
 		}
 		return string(out)
 	}
-	if got := run("PFADD h a b c\nPFCOUNT h\nHELLO 3\nNOSUCH x\n"); !strings.Contains(got, "1\n3\n") || !strings.Contains(got, "unknown command 'NOSUCH', with args beginning with: 'x'") {
+	if got := run("PFADD h a b c\nPFCOUNT h\nHELLO 3\nNOSUCH x\n"); !strings.Contains(got, "1\n3\n") || !strings.Contains(got, "unknown command 'NOSUCH'") {
 		t.Errorf("lines: %s", got)
 	}
 	var mass strings.Builder

@@ -428,7 +428,7 @@ func same(command []string, ours, theirs any) (where string) {
 		if ok && ok2 && a >= 0 && b >= 0 && a-b <= 1 && b-a <= 1 {
 			return ""
 		}
-	case "EVAL": // Redis adds where in the script
+	case "EVAL", "NOSUCH": // Redis adds where in the script, or the arguments
 		a, ok := ours.(redistest.Error)
 		b, ok2 := theirs.(redistest.Error)
 		if ok && ok2 && strings.HasPrefix(string(b), string(a)) {

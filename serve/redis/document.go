@@ -48,6 +48,7 @@ What differs everywhere:
   the clients with the most are cut off.
 - ` + "`SCAN`" + ` returns keys, and every command the members of a set, in another order;
   scans have the same guarantee. A cursor of Redis means nothing here.
+- Numbers are written in decimal digits, and a command typed as a line has no quotes.
 
 Commands run one at a time, as in Redis. A long command takes as long as it does there,
 and the others wait for it.

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 )
 
 type flags uint8
@@ -102,23 +101,6 @@ func lookup(name []byte) *command {
 
 func arityError(name string) string {
 	return "ERR wrong number of arguments for '" + name + "' command"
-}
-
-// unknownCommand returns the text of Redis, with as many arguments as fit into
-// 128 bytes.
-func unknownCommand(args [][]byte) string {
-	var b strings.Builder
-	b.WriteString("ERR unknown command '")
-	b.Write(args[0][:min(128, len(args[0]))])
-	b.WriteString("', with args beginning with: ")
-	for n, i := 0, 1; i < len(args) && n < 128; i++ {
-		a := args[i][:min(128-n, len(args[i]))]
-		b.WriteByte('\'')
-		b.Write(a)
-		b.WriteString("' ")
-		n += len(a) + 3
-	}
-	return b.String()
 }
 
 // is reports whether an argument is this word (given in upper case), in any

@@ -5,7 +5,6 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 
 	"weir/measures/quantile"
@@ -25,9 +24,8 @@ type Windows interface {
 	// Lookup returns the answer to a key. The error is for the client: it is sent as
 	// it is, after "ERR ".
 	Lookup(ctx context.Context, k key.Key) (live.Answer, error)
-	// Keys iterates over the keys of single windows that have a value, in any
-	// order, for KEYS and SCAN. An error ends it.
-	Keys(ctx context.Context) iter.Seq2[key.Key, error]
+	// Keys returns the keys of single windows that have a value, in any order, for KEYS and SCAN.
+	Keys(ctx context.Context) ([]key.Key, error)
 }
 
 // A windowValue is what a window key shows.
@@ -195,11 +193,12 @@ func (c *client) unanswered(ctx context.Context, question string, err error) fau
 
 // list gathers the window keys for KEYS and SCAN, before the lock.
 func (c *client) list(ctx context.Context) fault {
+	list, err := c.server.windows.Keys(ctx)
+	if err != nil {
+		return c.unanswered(ctx, "the list of window keys", fmt.Errorf("the list of window keys: %w", err))
+	}
 	c.keys.listed = nil
-	for k, err := range c.server.windows.Keys(ctx) {
-		if err != nil {
-			return c.unanswered(ctx, "the list of window keys", fmt.Errorf("the list of window keys: %w", err))
-		}
+	for _, k := range list {
 		c.keys.listed = append(c.keys.listed, k.String())
 	}
 	return noFault

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"testing"
@@ -31,15 +30,15 @@ func (f *fakeWindows) Lookup(_ context.Context, k key.Key) (live.Answer, error) 
 	return live.Answer{Value: f.values[k.String()]}, nil
 }
 
-func (f *fakeWindows) Keys(context.Context) iter.Seq2[key.Key, error] {
-	return func(yield func(key.Key, error) bool) {
-		for text := range f.values {
-			k, err := key.Parse(text)
-			if !yield(k, err) {
-				return
-			}
+func (f *fakeWindows) Keys(context.Context) (all []key.Key, err error) {
+	for text := range f.values {
+		k, err := key.Parse(text)
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, k)
 	}
+	return all, nil
 }
 
 func newFakeWindows() *fakeWindows {
