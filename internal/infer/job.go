@@ -108,7 +108,9 @@ func (x *Field) describe() string {
 	if x.declared {
 		kinds = append(kinds, fmt.Sprintf("a time (%v)", x.unit))
 	}
-	values := slices.SortedFunc(maps.Keys(x.values), func(a, b string) int { return cmp.Or(cmp.Compare(x.values[b], x.values[a]), cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
+	values := slices.SortedFunc(maps.Keys(x.values), func(a, b string) int {
+		return cmp.Or(cmp.Compare(x.values[b], x.values[a]), cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+	})
 	text, more := strings.Join(kinds, ", "), len(values) > most
 	switch {
 	case x.present+x.kinds[event.Null] == 0:

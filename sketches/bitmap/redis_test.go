@@ -1,6 +1,7 @@
 package bitmap
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -20,7 +21,7 @@ func failed(err error) any { return redistest.Error("ERR " + err.Error()) }
 // bitOf reads a bit of SETBIT or BITPOS.
 func bitOf(text string, refused error) (int, error) {
 	n, err := ParseInt(text)
-	if n&^1 != 0 || err != nil && refused == ErrBit {
+	if n&^1 != 0 || err != nil && errors.Is(refused, ErrBit) {
 		err = refused
 	}
 	return int(n), err
