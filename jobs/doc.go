@@ -11,7 +11,7 @@
 //
 //	job.go      a job, from its first generation to its last rollup
 //	run.go      one generation: claim, read, drain
-//	obey.go     doing what flow says: take, write, commit
+//	drive.go    doing what flow says: take, write, commit
 //	live.go     reads of what is not flushed yet
 //	deliver.go  from the fetch to the workers, as far as memory allows
 //	worker.go   counting, on the goroutine that owns the partitions

@@ -114,7 +114,7 @@ func (r *run) fail(err error) {
 // claim waits until the ledger knows the epochs that the plans open.
 func (r *run) claim(ctx context.Context) error {
 	defer r.job.opens.Gone()
-	for r.obey() == flow.Claiming {
+	for r.drive() == flow.Claiming {
 		select {
 		case answer := <-r.answer:
 			if err := r.settle(answer); err != nil {
@@ -208,10 +208,10 @@ func (r *run) read(ctx context.Context) (done, reassigned bool, err error) {
 	defer pulse.Stop()
 	r.left(time.Now()) // so that the first pulse knows the pace
 	for look := false; ; {
-		r.obey()
+		r.drive()
 		if len(r.waiting) > 0 { // the workers' memory may have fallen
 			r.flow.Held(r.held(), r.rows())
-			r.obey()
+			r.drive()
 		}
 		if look && r.flow.Empty() && r.reached(time.Now()) {
 			return true, false, nil
@@ -262,7 +262,7 @@ func (r *run) drain(ctx context.Context, within time.Duration, cause error) erro
 	defer r.job.flushes.Gone()
 	r.flow.Leave(r.now(), flow.Time(within))
 	for {
-		switch r.obey() {
+		switch r.drive() {
 		case flow.Drained:
 			return cause
 		case flow.GaveUp:

@@ -149,7 +149,7 @@ func (r *run) turn() {
 	case s.sink.restarts > 0 && !s.sink.down && s.r.IntN(6) == 0 && r.forgotten():
 		r.giveUp()
 	case due && (r.phase != flow.Reading || s.r.IntN(2) == 0): // a timer fires when it can
-		r.obey()
+		r.drive()
 	case r.phase == flow.Reading:
 		r.fetch()
 	}
@@ -203,7 +203,7 @@ func (m *member) begin() {
 		Flush: s.flush, Behind: 4 * s.flush, Memory: memory, Rows: flushRows, Retry: backoff.Backoff[flow.Time]{First: 1, Most: 6}, Commit: 3,
 	}, r.plans, s.now())
 	m.run, m.phase = r, holding
-	r.obey()
+	r.drive()
 }
 
 // version returns the spec of a process that starts now.
@@ -220,9 +220,9 @@ func (s *schedule) version() *window.Spec {
 
 func (r *run) owner(partition int32) *window.Operator { return r.ops[int(partition)%len(r.ops)] }
 
-// obey does what flow says. It starts an operation that takes time; the answer
+// drive does what flow says. It starts an operation that takes time; the answer
 // comes at another step.
-func (r *run) obey() {
+func (r *run) drive() {
 	s := r.m.s
 	for {
 		rd := r.flow.Ready(s.now())
@@ -373,7 +373,7 @@ func (r *run) pass() bool {
 	if r.part != passed {
 		r.part = waiting
 		r.flow.Held(r.workers(), r.rows())
-		r.obey()
+		r.drive()
 	}
 	if r.part == waiting {
 		s.mix.count[Memory]++
@@ -402,7 +402,7 @@ func (r *run) answered(err error) {
 	default:
 		return // the next insert of the write is sent
 	}
-	r.obey()
+	r.drive()
 }
 
 func (r *run) answer(o flow.Answer) {
@@ -419,7 +419,7 @@ func (r *run) commit() {
 	}
 	r.uncommitted = nil
 	r.flow.Committed(r.m.s.now(), err == nil)
-	r.obey()
+	r.drive()
 }
 
 // forgotten reports whether the sink may have forgotten what it acknowledged to the run.
@@ -434,7 +434,7 @@ func (r *run) giveUp() {
 	r.write, r.uncommitted = nil, nil
 	r.flow.Answered(s.now(), flow.Unknown)
 	r.flow.Leave(s.now(), 0)
-	if r.obey(); r.m.run == r { // it was leaving already
+	if r.drive(); r.m.run == r { // it was leaving already
 		r.m.release()
 	}
 }
@@ -442,7 +442,7 @@ func (r *run) giveUp() {
 // leave begins the last flush of the generation.
 func (r *run) leave(within int) {
 	r.flow.Leave(r.m.s.now(), flow.Time(within))
-	r.obey()
+	r.drive()
 }
 
 // release releases the partitions and joins again, or leaves the group.

@@ -33,7 +33,7 @@ type Decoder struct {
 	names    []string // of the fields, for messages
 	defaults [][]byte // by column
 
-	feeds []feed // by measure
+	blocks []block // by measure
 
 	// The record's partition and epoch.
 	partition int32
@@ -58,7 +58,7 @@ type Decoder struct {
 type columnAt struct{ path, lon, lat int }
 
 func newDecoder(s *Spec) (*Decoder, error) {
-	d := &Decoder{spec: s, dedupeAt: -1, keyAt: -1, feeds: apart.Slice[feed](len(s.Measures))}
+	d := &Decoder{spec: s, dedupeAt: -1, keyAt: -1, blocks: apart.Slice[block](len(s.Measures))}
 	fields, err := readFields(s)
 	if err != nil {
 		return nil, err
@@ -73,18 +73,18 @@ func newDecoder(s *Spec) (*Decoder, error) {
 		d.defaults = append(d.defaults, []byte(c.Default))
 	}
 	for i := range s.Measures {
-		m, f := &s.Measures[i], &d.feeds[i]
-		f.at, f.optional, f.additive = field(m.Path), m.Optional, m.Kind.Additive
-		if f.instead = -1; m.HasDefault {
-			f.instead = len(fields.names) + i
-			d.vals[f.instead] = m.defaultValue()
+		m, b := &s.Measures[i], &d.blocks[i]
+		b.at, b.optional, b.additive = field(m.Path), m.Optional, m.Kind.Additive
+		if b.instead = -1; m.HasDefault {
+			b.instead = len(fields.names) + i
+			d.vals[b.instead] = m.defaultValue()
 		}
 		var also []int
 		for _, path := range m.paths() {
 			also = append(also, field(path))
 		}
-		f.Intake = m.Kind.Intake(s, m, also)
-		if f.where, err = compile(m.Where, field); err != nil {
+		b.Intake = m.Kind.Intake(s, m, also)
+		if b.where, err = compile(m.Where, field); err != nil {
 			return nil, err
 		}
 	}
@@ -243,23 +243,23 @@ func (d *Decoder) decodeGroup() (reason string) {
 
 func (d *Decoder) decodeMeasures() (reason string) {
 	d.number++
-	for i := range d.feeds {
-		f := &d.feeds[i]
-		if f.where != nil && !allHold(f.where, d.vals) {
-			f.takes = false
+	for i := range d.blocks {
+		b := &d.blocks[i]
+		if b.where != nil && !allHold(b.where, d.vals) {
+			b.takes = false
 			continue
 		}
-		at := f.at
+		at := b.at
 		if d.Absent(at) {
-			if f.takes = false; f.optional {
+			if b.takes = false; b.optional {
 				continue
 			}
-			if f.instead < 0 {
-				return d.Wrong(f.at, "")
+			if b.instead < 0 {
+				return d.Wrong(b.at, "")
 			}
-			at = f.instead
+			at = b.instead
 		}
-		if f.takes, reason = f.Read(d, at, f.n); reason != "" {
+		if b.takes, reason = b.Read(d, at, b.n); reason != "" {
 			return reason
 		}
 	}

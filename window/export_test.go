@@ -36,8 +36,8 @@ func (o *Operator) DecodeOne(doc string) (outcome Outcome, reason, group string,
 	outcome, reason = d.decode(&event.Record{Value: []byte(doc), Time: 1000})
 	if outcome == Counted {
 		group = string(d.group)
-		for i := range d.feeds {
-			if d.feeds[i].takes {
+		for i := range d.blocks {
+			if d.blocks[i].takes {
 				takes = append(takes, o.spec.Measures[i].Name)
 			}
 		}

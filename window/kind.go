@@ -123,8 +123,8 @@ func (m *Measure) Text(number uint64) string {
 	return m.Kind.Text(m, number)
 }
 
-// A feed is an Intake with the part of the block that waits to be added.
-type feed struct {
+// A block is what an Intake has gathered, and waits to be added.
+type block struct {
 	Intake
 	at       int // index in decoder.vals of the value of Path
 	optional bool
@@ -138,10 +138,10 @@ type feed struct {
 }
 
 // flush adds the entries that wait.
-func (f *feed) flush(to Store) {
-	if f.n > 0 {
-		f.Add(to, f.rows[:f.n])
-		f.n = 0
+func (b *block) flush(to Store) {
+	if b.n > 0 {
+		b.Add(to, b.rows[:b.n])
+		b.n = 0
 	}
 }
 

@@ -270,14 +270,14 @@ func (o *Operator) deadLetter(pt *Partition, rec *event.Record, outcome Outcome,
 // gather makes each measure keep what it needs of the decoded event, for a row of the
 // table, or for a cell of the partition.
 func (o *Operator) gather(row, cell uint32) {
-	feeds := o.decoder.feeds
-	for m := range feeds {
-		if f := &feeds[m]; f.takes {
-			f.rows[f.n] = row
-			if f.additive {
-				f.rows[f.n] = cell
+	blocks := o.decoder.blocks
+	for m := range blocks {
+		if b := &blocks[m]; b.takes {
+			b.rows[b.n] = row
+			if b.additive {
+				b.rows[b.n] = cell
 			}
-			f.n++
+			b.n++
 		}
 	}
 	if o.gathered++; o.gathered >= BlockSize {
@@ -291,12 +291,12 @@ func (o *Operator) apply() {
 		return
 	}
 	o.gathered = 0
-	for m := range o.decoder.feeds {
-		f := &o.decoder.feeds[m]
-		if f.additive {
-			f.flush(o.of.tallies[m])
+	for m := range o.decoder.blocks {
+		b := &o.decoder.blocks[m]
+		if b.additive {
+			b.flush(o.of.tallies[m])
 		} else {
-			f.flush(o.table.columns[m])
+			b.flush(o.table.columns[m])
 		}
 	}
 }

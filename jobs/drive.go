@@ -11,9 +11,9 @@ import (
 
 // This file does what flow says, and tells flow the results.
 
-// obey does what flow says, until flow waits for an input. It starts a write,
+// drive does what flow says, until flow waits for an input. It starts a write,
 // whose answer comes later; everything else it does at once.
-func (r *run) obey() flow.Phase {
+func (r *run) drive() flow.Phase {
 	var commit []window.Position
 	for {
 		rd := r.flow.Ready(r.now())
