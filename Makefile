@@ -33,32 +33,36 @@ image: ## the container image weir:local, with version and revision stamped in
 
 # Packages whose tests start a program, those that take longest first. Go would serve their results
 # again although that program says something else by now: a broker, redis-server, go list.
-SEAMS := ./e2e ./sinks/clickhouse ./ingest ./cmd/weir ./serve/redis ./sketches/hll ./internal/local/... ./serve/http \
-	./locks/redislock ./sketches/geo ./sketches/bitmap ./internal/kafkatest ./internal/redistest ./internal/floors ./dashboards ./stack/... .
+SEAMS := ./sinks/clickhouse ./ingest ./cmd/weir ./serve/redis ./sketches/hll ./demo/local/... ./serve/http \
+	./jobs/redislock ./sketches/geo ./sketches/bitmap ./internal/kafkatest ./internal/redistest ./internal/floors ./dashboards .
 # Three packages at a time even on two cores, because those with brokers and engines wait
 # often. Vet is part of lint. The timeout is the last resort; no test depends on how long it takes.
 test: tools ## what every change must pass: each claim, and each seam once with the real part; minutes
 	go test -p 4 -vet=off $$(comm -23 <(go list ./... | sort) <(go list $(SEAMS) | sort))
 	go test -count=1 -p 3 -vet=off -timeout 60m $(SEAMS)
+	go -C proof test -count=1 -p 3 -vet=off -timeout 60m ./...
 
 # The whole suite with the tests of the tag prove, then whatever is a program of its own.
 prove: tools ## what a release must pass as well: chaos, soak, shards, other brokers, the stack, 20,000 schedules; hours
 	@dashboards/promtool.sh >/dev/null
-	@internal/registrytest/registry.sh fetch
+	@cmd/weir/registrytest/registry.sh fetch
 	@internal/redistest/suite.sh >/dev/null
 	go test -tags prove -count=1 -p 3 -vet=off -timeout 4h $(SEAMS) ./...
+	go -C proof test -tags prove -count=1 -p 3 -vet=off -timeout 4h ./...
 	@$(MAKE) --no-print-directory sim sim-controls race brokers
 	@$(MAKE) --no-print-directory stack ARGS=-optional
 	@$(MAKE) --no-print-directory chaos soak MINUTES=5
 	GOARCH=arm64 go vet ./...
+	GOARCH=arm64 go -C proof vet ./...
 	@.ci/vuln || [ $$? = 75 ] # then it has said that no database could be reached
 
 lint: $(LINT) ## golangci-lint with .golangci.yml
 	$(LINT) run
+	cd proof && $(LINT) run
 	cd bench && $(LINT) run
 
 race: tools ## the tests of the concurrent packages under the race detector
-	CGO_ENABLED=1 go test -race -timeout 25m ./event ./window ./jobs ./ingest ./serve/... ./sinks/memory ./locks/...
+	CGO_ENABLED=1 go test -race -timeout 25m ./event ./window ./jobs ./ingest ./serve/... ./sinks/memory
 
 OLDER := kafka-0.11 event-hubs kafka-2.1 kafka-2.8 kafka-3.0 redpanda-24
 brokers: tools ## the tests of package ingest with the versions of older brokers
@@ -73,45 +77,46 @@ fuzz: ## every fuzz target for FUZZTIME each
 
 SEEDS ?= 20000
 sim: ## SEEDS simulated schedules of the core under faults
-	@go build -o bin/sim ./sim/cmd/sim
+	@go -C proof build -o ../bin/sim ./sim/cmd/sim
 	@bin/sim -seeds $(SEEDS)
 
 sim-controls: ## plant every mistake in the simulator and see each found
-	@go run ./sim/cmd/sim -controls
+	@go -C proof build -o ../bin/sim ./sim/cmd/sim
+	@bin/sim -controls
 
 CYCLES ?= 200
 SEED ?= 0
 chaos: tools ## CYCLES cycles of faults on real processes, of a SEED (0: a new one); totals in the end
-	go test -tags prove -count=1 -timeout 12h -v ./e2e -run 'TestChaos$$' -args -cycles $(CYCLES) -seed $(SEED)
+	go -C proof test -tags prove -count=1 -timeout 12h -v ./e2e -run 'TestChaos$$' -args -cycles $(CYCLES) -seed $(SEED)
 
 MINUTES ?= 30
 soak: tools ## MINUTES of a steady rate with a strike now and then, and of an open page: memory stays flat, audits clean
-	go test -tags prove -count=1 -timeout 12h -v ./e2e -run 'TestSoak$$|TestPageHeap$$' -args -minutes $(MINUTES) -seed $(SEED)
+	go -C proof test -tags prove -count=1 -timeout 12h -v ./e2e -run 'TestSoak$$|TestPageHeap$$' -args -minutes $(MINUTES) -seed $(SEED)
 
 stack: engine redis build ## run docker-compose.yml for real, on docker or a bare Debian as root
-	@go build -o bin/stack ./stack
+	@go -C proof build -o ../bin/stack ./stack
 	@bin/stack $(ARGS)
 
 tools: engine redis ## fetch what the tests need, once: engine, broker, redis-server, clients, Chromium
 	@internal/kafkatest/kafka.sh jars
 	@internal/python.sh pyclient clickhouse-connect 1.12.0
 	@internal/python.sh redispy redis 5.2.1
-	@internal/browsertest/fetch.sh
+	@proof/browser/fetch.sh
 
 engine: ## fetch the ClickHouse engine (libchdb) once, checksummed
-	@go run ./internal/local/libchdb/fetch
+	@go run ./demo/local/libchdb/fetch
 
 redis: ## install redis-server and redis-tools where they are missing
 	@internal/redistest/install.sh
 
 pictures: tools build ## the pictures of docs/pictures, of a running weir up
-	go test -tags prove -count=1 -timeout 20m ./e2e -run 'TestPicture' -args -pictures
+	go -C proof test -tags prove -count=1 -timeout 20m ./e2e -run 'TestPicture' -args -pictures
 
 vuln: ## known vulnerabilities in what is called; VULNDB=file:///… where the online database cannot be reached
 	@.ci/vuln
 
 docs: ## write the generated documents anew
-	go test ./internal/config -run Generated -update
+	go test ./config -run Generated -update
 	go test ./serve/redis -run 'Document|Cookbook' -update
 	go test ./cmd/weir -run 'Dashboards$$' -update
 

@@ -13,8 +13,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"weir/internal/config"
-	"weir/internal/local/localtest"
+	"weir/config"
+	"weir/demo/local/localtest"
 	"weir/sinks/clickhouse"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/config"
-	"weir/internal/local/localtest"
-	"weir/internal/presettest"
+	"weir/config"
+	"weir/config/presettest"
+	"weir/demo/local/localtest"
 	"weir/measures/bloom"
 	"weir/measures/extreme"
 	"weir/measures/hll"

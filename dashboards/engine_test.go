@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"weir/config/presettest"
+	"weir/demo/local/localtest"
 	"weir/internal/grafana/grafanatest"
-	"weir/internal/local/localtest"
-	"weir/internal/presettest"
 )
 
 func TestMain(m *testing.M) { localtest.Main(m) }

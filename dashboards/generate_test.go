@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"weir/demo/local/localtest"
 	"weir/event"
 	"weir/internal/grafana"
 	"weir/internal/grafana/grafanatest"
-	"weir/internal/local/localtest"
 	"weir/measures"
 	"weir/measures/bitmap"
 	"weir/measures/bloom"

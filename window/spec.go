@@ -128,7 +128,7 @@ const (
 )
 
 // Validate guards against a Spec made by hand with which an operator would divide by zero or lose events.
-// The rules for users are those of internal/config, which names file and line.
+// The rules for users are those of package config, which names file and line.
 func (s *Spec) Validate() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("window: job %s: "+format, append([]any{s.Job}, args...)...)

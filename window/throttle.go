@@ -5,7 +5,7 @@ import (
 
 	"weir/event"
 	"weir/internal/hashtable"
-	"weir/limits"
+	"weir/sketches/limits"
 )
 
 // Throttle lets an event of a key count only as a limiter of package limits allows.

@@ -31,7 +31,7 @@ import (
 
 	"weir/bench/internal/ground"
 	"weir/bench/internal/viewers"
-	"weir/gen"
+	"weir/demo/gen"
 	"weir/internal/await"
 )
 

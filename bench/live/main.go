@@ -48,7 +48,7 @@ import (
 
 	"weir/bench/internal/ground"
 	"weir/bench/internal/viewers"
-	"weir/gen"
+	"weir/demo/gen"
 	"weir/internal/redistest"
 	"weir/jobs"
 	"weir/window"

@@ -21,7 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"weir/bench/internal/ground"
-	"weir/gen"
+	"weir/demo/gen"
 )
 
 var (

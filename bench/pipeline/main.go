@@ -31,7 +31,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"weir/bench/internal/ground"
-	"weir/gen"
+	"weir/demo/gen"
 )
 
 var (

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"weir/audit"
+	"weir/config"
 	"weir/event"
-	"weir/internal/config"
 	"weir/internal/outage"
 	httpserver "weir/serve/http"
 	"weir/sinks/clickhouse"

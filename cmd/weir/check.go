@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/audit"
+	"weir/config"
 	"weir/ingest"
-	"weir/internal/config"
 	"weir/internal/spelling"
 	"weir/jobs"
 	"weir/sinks/clickhouse"

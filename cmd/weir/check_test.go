@@ -12,8 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"weir/config"
 	"weir/internal/await"
-	"weir/internal/config"
 )
 
 // TestCheckTopics: weir check warns of record times that are the producers', of

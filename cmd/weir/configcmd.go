@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"weir/internal/config"
+	"weir/config"
 )
 
 func configCommand() *cobra.Command {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/config"
+	"weir/config"
 	"weir/internal/grafana"
 	"weir/sinks/clickhouse"
 )

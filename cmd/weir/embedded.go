@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/config"
-	"weir/internal/local"
+	"weir/config"
+	"weir/demo/local"
 )
 
 func engineCommand() *cobra.Command {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"weir/audit"
-	"weir/internal/config"
+	"weir/config"
 	"weir/sinks/clickhouse"
 )
 

@@ -17,10 +17,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"weir/audit"
+	"weir/config"
+	"weir/demo/local/localtest"
 	"weir/ingest"
 	"weir/internal/await"
-	"weir/internal/config"
-	"weir/internal/local/localtest"
 	"weir/jobs"
 	"weir/schemas/schematest"
 )

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/config"
+	"weir/demo/gen"
 	"weir/event"
-	"weir/gen"
-	"weir/internal/config"
 	"weir/internal/spelling"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/config"
+	"weir/config"
 )
 
 func healthcheckCommand() *cobra.Command {

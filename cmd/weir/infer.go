@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/config"
 	"weir/event"
 	"weir/ingest"
-	"weir/internal/config"
 	"weir/internal/infer"
 	"weir/internal/outage"
 	"weir/schemas"

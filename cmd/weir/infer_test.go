@@ -14,9 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"weir/config"
 	"weir/event"
 	"weir/internal/await"
-	"weir/internal/config"
 	"weir/internal/infer"
 	"weir/window"
 )

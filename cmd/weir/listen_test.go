@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/config"
+	"weir/config"
 )
 
 // TestBudgets: the parts of memory add up to at most memory, for all listeners

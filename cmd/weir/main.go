@@ -64,9 +64,9 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"weir/config"
+	"weir/demo/local"
 	"weir/ingest"
-	"weir/internal/config"
-	"weir/internal/local"
 	"weir/internal/spelling"
 	"weir/jobs"
 	"weir/window"

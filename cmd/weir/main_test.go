@@ -5,8 +5,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"weir/demo/local/localtest"
 	"weir/internal/await"
-	"weir/internal/local/localtest"
 )
 
 // The test binary is also the `weir` that the scripts call, and the engine's

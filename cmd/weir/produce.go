@@ -15,8 +15,8 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/spf13/cobra"
 
+	"weir/config"
 	"weir/event"
-	"weir/internal/config"
 	"weir/internal/spelling"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"weir/demo/local"
 	"weir/internal/await"
-	"weir/internal/local"
 )
 
 // TestProduceFlags: a time that cannot be read from events is refused.

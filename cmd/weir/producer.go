@@ -14,7 +14,7 @@ import (
 	"github.com/segmentio/kafka-go/compress"
 	"github.com/segmentio/kafka-go/protocol"
 
-	"weir/gen"
+	"weir/demo/gen"
 )
 
 // produceBatch is how many records go to Kafka in one call when there is no

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"weir/audit"
+	"weir/config"
 	"weir/ingest"
-	"weir/internal/config"
 	"weir/internal/spelling"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"weir/cmd/weir/registrytest"
 	"weir/internal/await"
-	"weir/internal/registrytest"
 	"weir/schemas/schematest"
 )
 

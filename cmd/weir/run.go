@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"weir/config"
 	"weir/ingest"
-	"weir/internal/config"
 	"weir/internal/outage"
 	"weir/jobs"
-	"weir/locks/redislock"
+	"weir/jobs/redislock"
 	httpserver "weir/serve/http"
 	"weir/serve/live"
 	respserver "weir/serve/redis"

@@ -23,8 +23,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
+	"weir/demo/local/localtest"
 	"weir/internal/await"
-	"weir/internal/local/localtest"
 )
 
 // binary returns the path of weir: TestMain has put a copy of this test binary on

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/config"
 	"weir/internal/bounded"
-	"weir/internal/config"
 	"weir/serve/redis"
 )
 

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"weir/config"
 	"weir/internal/backoff"
-	"weir/internal/config"
 	"weir/internal/outage"
 )
 

@@ -20,9 +20,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"weir/demo/local/localtest"
 	"weir/internal/await"
 	"weir/internal/kafkatest"
-	"weir/internal/local/localtest"
 	"weir/internal/redistest"
 	"weir/internal/tcptest"
 )

@@ -20,9 +20,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"weir/config"
+	"weir/demo/local/localtest"
 	"weir/internal/await"
-	"weir/internal/config"
-	"weir/internal/local/localtest"
 )
 
 // A stage is a broker, an engine with answers that a test can set, and a directory

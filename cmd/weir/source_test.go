@@ -15,9 +15,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"weir/config"
+	"weir/demo/local/localtest"
 	"weir/internal/await"
-	"weir/internal/config"
-	"weir/internal/local/localtest"
 	"weir/schemas/schematest"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/config"
 	"weir/event"
 	"weir/ingest"
-	"weir/internal/config"
 	"weir/internal/outage"
 	"weir/internal/spelling"
 	"weir/window"

@@ -16,8 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"weir/config"
 	"weir/internal/await"
-	"weir/internal/config"
 	"weir/window"
 )
 

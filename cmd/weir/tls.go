@@ -5,8 +5,8 @@ import (
 	"crypto/x509"
 	"fmt"
 
+	"weir/config"
 	"weir/internal/bounded"
-	"weir/internal/config"
 )
 
 // tlsConfig reads the files of one encrypted connection.

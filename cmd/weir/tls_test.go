@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/config"
+	"weir/config"
 	"weir/internal/kafkatest"
 )
 

@@ -18,8 +18,8 @@ import (
 	"charm.land/lipgloss/v2/table"
 	"github.com/spf13/cobra"
 
+	"weir/config"
 	"weir/internal/bounded"
-	"weir/internal/config"
 	"weir/internal/spelling"
 	"weir/measures/face"
 	"weir/window"

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"weir/config"
+	"weir/demo/gen"
 	"weir/event"
-	"weir/gen"
-	"weir/internal/config"
 )
 
 // The traffic of `weir up --history` comes at these rates, in events per second of the

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"weir/config"
 	"weir/event"
 	"weir/ingest"
-	"weir/internal/config"
 	"weir/jobs"
 	"weir/window"
 )

@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"weir/internal/config"
-	"weir/internal/local"
+	"weir/config"
+	"weir/demo/local"
 	"weir/internal/outage"
 	"weir/internal/spelling"
 	"weir/measures/hll"

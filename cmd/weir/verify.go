@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/audit"
+	"weir/config"
 	"weir/event"
 	"weir/ingest"
-	"weir/internal/config"
 	"weir/internal/spelling"
 	"weir/jobs"
 	"weir/sinks/clickhouse"

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"weir/config"
 	"weir/event"
 	"weir/ingest"
-	"weir/internal/config"
 	"weir/internal/outage"
 	"weir/jobs"
 	"weir/schemas"

@@ -17,8 +17,8 @@ import (
 	"syscall"
 	"time"
 
-	"weir/internal/child"
-	"weir/internal/config"
+	"weir/config"
+	"weir/demo/child"
 	httpserver "weir/serve/http"
 )
 

@@ -25,8 +25,7 @@ var floor = []struct {
 	{"weir/sketches/internal/...", -1, "byte layouts that two sketches share"},
 	{"weir/sketches/sketchtest", 1, "the laws that every sketch must obey"},
 	{"weir/sketches/...", 0, "libraries for themselves"},
-	{"weir/limits", 0, "pure functions of state and time"},
-	{"weir/locks/redislock", 2, "the lease over a Redis client"},
+	{"weir/jobs/redislock", 2, "the lease over a Redis client"},
 	{"weir/serve/resp", 0, "a protocol's reader and writer"},
 	{"weir/serve/key", 1.5, "the grammar of window keys, which have times in them"},
 	{"weir/serve/page", 2.5, "files for browsers"},
@@ -44,21 +43,21 @@ var floor = []struct {
 	{"weir/measures/...", 1.3, "a kind of measure, with all its faces, as pure as the core"},
 	{"weir/flow", 1.25, "the order of a flush, as pure as the core"},
 	{"weir/audit", 1.25, "what adds up, as pure as the core"},
-	{"weir/rounds", 1.25, "the order of rollups and writes, as pure as the core"},
+	{"weir/flow/rounds", 1.25, "the order of rollups and writes, as pure as the core"},
 	{"weir/ingest", 2, "Kafka"},
 	{"weir/sinks/sinktest", 3, "one suite for every sink"},
 	{"weir/sinks/...", 2, "where changes become durable"},
 	{"weir/schemas/schematest", 3, "a registry for tests"},
 	{"weir/schemas", 2, "the schemas of records, in files and registries"},
 	{"weir/jobs", 2, "when things happen"},
-	{"weir/gen", 2, "traffic and its truth"},
-	{"weir/sim/...", 3, "the core under faults"},
+	{"weir/demo/gen", 2, "traffic and its truth"},
 	{"weir/internal/redistest", 3, "the real redis-server"},
 	{"weir/internal/kafkatest", 3, "the real broker"},
-	{"weir/internal/config", 3, "the user's words"},
+	{"weir/config/presettest", 5, "its presets, for tests"},
+	{"weir/config", 3, "the user's words"},
 	{"weir/internal/grafana", 3, "dashboards for the configured jobs"},
 	{"weir/internal/infer", 3, "a first job from the records of a topic"},
-	{"weir/internal/local/...", 3, "embedded broker and engine"},
+	{"weir/demo/local/...", 3, "embedded broker and engine"},
 	{"weir/internal/spelling", 0, "guesses what a misspelt name was meant to be"},
 	{"weir/internal/backoff", -1, "pauses after failures, without a clock"},
 	{"weir/internal/hashtable", -1, "the one index of the core and the sketches"},
@@ -67,12 +66,10 @@ var floor = []struct {
 	{"weir/internal/bounded", 1.5, "reads files that a user has named, for every part"},
 	{"weir/internal/samesite", 1.5, "refuses requests that another site makes a browser send, for every listener"},
 	{"weir/internal/outage", 1.5, "log lines about outages, for every part with a clock"},
-	{"weir/internal/child", 1.5, "child processes that end with this one"},
+	{"weir/demo/child", 1.5, "child processes that end with this one"},
 	{"weir/internal/await", 1.5, "how tests wait"},
 	{"weir/internal/...", 5, "tests of the whole module, and what tests use"},
 	{"weir/cmd/...", 4, "wiring"},
-	{"weir/e2e/...", 5, "the whole, with real parts"},
-	{"weir/stack/...", 5, "docker-compose.yml, really run"},
 	{"weir/...", 5, "tests of the files at the top"},
 }
 
@@ -85,14 +82,14 @@ var only = []struct {
 }{
 	{"github.com/segmentio/kafka-go", []string{"weir/ingest", "weir/cmd/weir"}, "one importer per client, so that it can be replaced; cmd produces for `weir gen`"},
 	{"github.com/ClickHouse/clickhouse-go", []string{"weir/sinks/clickhouse"}, "one importer per client"},
-	{"github.com/spf13/viper", []string{"weir/internal/config"}, "below the edge no package knows keys and environment variables"},
-	{"github.com/twmb/franz-go", []string{"weir/internal/local"}, "the embedded broker; elsewhere it is the tests' oracle only"},
+	{"github.com/spf13/viper", []string{"weir/config"}, "below the edge no package knows keys and environment variables"},
+	{"github.com/twmb/franz-go", []string{"weir/demo/local"}, "the embedded broker; elsewhere it is the tests' oracle only"},
 	{"github.com/twmb/avro", []string{"weir/schemas"}, "one importer per library: what reads records knows schemas as plain data only"},
 	{"github.com/bufbuild/protocompile", []string{"weir/schemas"}, "the same"},
 	{"google.golang.org/protobuf", []string{"weir/schemas"}, "the same"},
-	{"github.com/ebitengine/purego", []string{"weir/internal/local"}, "the one place that loads foreign code"},
+	{"github.com/ebitengine/purego", []string{"weir/demo/local"}, "the one place that loads foreign code"},
 	{"hash/maphash", []string{"weir/sketches/geo", "weir/serve/redis"}, "random seeds: they decide where a table keeps a member, as in a map, and no result"},
-	{"github.com/gomodule/redigo", []string{"weir/locks/redislock", "weir/cmd/weir"}, "the lease over the Redis protocol, and the command that connects it"},
+	{"github.com/gomodule/redigo", []string{"weir/jobs/redislock", "weir/cmd/weir"}, "the lease over the Redis protocol, and the command that connects it"},
 	{"github.com/chromedp", nil, "a browser for tests"},
 	{"github.com/redis/go-redis", nil, "a test client: it would make the binary 7 MB larger"},
 }
@@ -111,13 +108,13 @@ var alone = []struct {
 }{
 	{"weir/flow", []string{"weir/event", "weir/window", "weir/internal/backoff"}, "the order of a flush is pure, so that the simulator runs the same code: it knows the core only"},
 	{"weir/audit", []string{"weir/event", "weir/window"}, "what adds up is a matter of numbers: no sink, no words, no remedy"},
-	{"weir/rounds", []string{"weir/event"}, "the simulator runs the same code: it knows no database"},
+	{"weir/flow/rounds", []string{"weir/event"}, "the simulator runs the same code: it knows no database"},
 	{"weir/serve/key", []string{"weir/event", "weir/internal/spelling"}, "a grammar: every edge can have it"},
 	{"weir/serve/live", []string{"weir/event", "weir/window", "weir/jobs", "weir/serve/key", "weir/internal/outage",
 		"weir/measures", "weir/measures/face", "weir/measures/geo", "weir/sketches/geo"}, "it knows no protocol and no sink: it declares what it needs of one"},
 	{"weir/serve/http", []string{"weir/jobs", "weir/serve/key", "weir/serve/live", "weir/serve/page", "weir/measures/face", "weir/measures/topk", "weir/internal/samesite", "weir/internal/spelling"}, "answers come from live; no sketch, no window"},
 	{"weir/serve/page", nil, "files: the page asks the API as every client does"},
-	{"weir/serve/redis", []string{"weir/serve/resp", "weir/serve/key", "weir/serve/live", "weir/limits", "weir/measures/set", "weir/measures/quantile", "weir/measures/topk",
+	{"weir/serve/redis", []string{"weir/serve/resp", "weir/serve/key", "weir/serve/live", "weir/sketches/limits", "weir/measures/set", "weir/measures/quantile", "weir/measures/topk",
 		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo"}, "commands on sketches; of jobs it knows live answers only"},
 }
 
@@ -300,11 +297,4 @@ func TestKinds(t *testing.T) {
 }
 
 // programs reports whether a package is part of the program, and not beside it.
-func programs(path string) bool {
-	for _, beside := range []string{"weir/sim", "weir/bench", "weir/sinks/memory", "weir/sinks/sinktest", "weir/e2e"} {
-		if path == beside || strings.HasPrefix(path, beside+"/") {
-			return false
-		}
-	}
-	return true
-}
+func programs(path string) bool { return path != "weir/sinks/memory" && path != "weir/sinks/sinktest" }

@@ -299,7 +299,7 @@ func fetch(script string) error {
 	return nil
 }
 
-// moduleRoot returns the directory of go.mod: the working directory, which for a test
+// moduleRoot returns the directory of weir.yaml: the working directory, which for a test
 // is its package's, or one above it.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
@@ -307,11 +307,11 @@ func moduleRoot() (string, error) {
 		return "", err
 	}
 	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Stat(filepath.Join(d, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(d, "weir.yaml")); err == nil {
 			return d, nil
 		}
 		if d == filepath.Dir(d) {
-			return "", fmt.Errorf("kafkatest: %s lies in no module", dir)
+			return "", fmt.Errorf("kafkatest: %s lies in no checkout", dir)
 		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/demo/child"
 	"weir/internal/await"
-	"weir/internal/child"
 )
 
 // Remedy is the message if redis-server is missing.

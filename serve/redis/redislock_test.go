@@ -7,7 +7,7 @@ import (
 
 	redigo "github.com/gomodule/redigo/redis"
 
-	"weir/locks/redislock"
+	"weir/jobs/redislock"
 )
 
 // TestRedislock: the locks of redislock work with this server, too.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"weir/limits"
+	"weir/sketches/limits"
 )
 
 var throttleCommands = []command{

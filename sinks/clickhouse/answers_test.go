@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/local/localtest"
+	"weir/demo/local/localtest"
 )
 
 // TestHalfAnswers: what an answer with status 200 says besides decides whether a statement is done.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"weir/rounds"
+	"weir/flow/rounds"
 	"weir/window"
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/flow/rounds"
 	"weir/internal/await"
-	"weir/rounds"
 	"weir/window"
 )
 

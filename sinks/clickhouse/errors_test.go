@@ -20,8 +20,8 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
+	"weir/demo/local/localtest"
 	"weir/internal/await"
-	"weir/internal/local/localtest"
 	"weir/window"
 )
 

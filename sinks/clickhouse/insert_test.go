@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/local/localtest"
+	"weir/demo/local/localtest"
 )
 
 // TestSplit: a flush beyond the bounds of a block is inserted as several blocks, also with

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/demo/local/localtest"
 	"weir/event"
-	"weir/internal/local/localtest"
 	"weir/measures/bitmap"
 	"weir/measures/bloom"
 	"weir/measures/geo"

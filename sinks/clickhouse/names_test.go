@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/config"
 	"weir/internal/await"
-	"weir/internal/config"
 	"weir/window"
 )
 

@@ -14,10 +14,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"weir/demo/local"
+	"weir/demo/local/localtest"
 	"weir/internal/await"
 	"weir/internal/kafkatest"
-	"weir/internal/local"
-	"weir/internal/local/localtest"
 )
 
 // TestQuestions: however many questions are not answered, the jobs write: questions take half of

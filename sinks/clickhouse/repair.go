@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"weir/event"
-	"weir/rounds"
+	"weir/flow/rounds"
 )
 
 // Repaired says what a repair did to one rollup.

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"weir/demo/local/localtest"
 	"weir/event"
 	"weir/internal/await"
-	"weir/internal/local/localtest"
 )
 
 // A door is an address of an engine, which may be closed in different ways. If it leads to

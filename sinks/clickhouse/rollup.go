@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"weir/event"
-	"weir/rounds"
+	"weir/flow/rounds"
 )
 
 const (

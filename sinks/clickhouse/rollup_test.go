@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"weir/demo/local/localtest"
 	"weir/event"
 	"weir/internal/await"
-	"weir/internal/local/localtest"
 )
 
 // TestCompleteWindows: a window is rolled up once it is complete, once more if rows came

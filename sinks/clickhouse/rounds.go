@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"weir/rounds"
+	"weir/flow/rounds"
 )
 
 // A current is the job's current round, kept in weir_rollups (opened) and merged by

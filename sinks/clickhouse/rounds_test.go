@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/demo/local/localtest"
 	"weir/event"
-	"weir/internal/local/localtest"
 	"weir/sinks/memory"
 	"weir/window"
 )

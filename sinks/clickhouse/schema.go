@@ -11,7 +11,7 @@ import (
 	"text/template"
 	"time"
 
-	"weir/rounds"
+	"weir/flow/rounds"
 	"weir/window"
 )
 

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"weir/audit"
+	"weir/demo/local/localtest"
 	"weir/event"
 	"weir/internal/await"
-	"weir/internal/local/localtest"
 	"weir/sinks/sinktest"
 	"weir/window"
 )

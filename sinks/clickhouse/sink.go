@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"weir/rounds"
+	"weir/flow/rounds"
 	"weir/window"
 )
 

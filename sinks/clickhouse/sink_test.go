@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"weir/audit"
+	"weir/demo/local/localtest"
 	"weir/event"
-	"weir/internal/local/localtest"
 )
 
 const noon = 1_763_640_000_000 // 2025-11-20 12:00:00 UTC

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/demo/local/localtest"
 	"weir/internal/kafkatest"
-	"weir/internal/local/localtest"
 )
 
 const gateUser, gatePassword = "weir", "correct-horse"

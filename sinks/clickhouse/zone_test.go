@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/local/localtest"
+	"weir/demo/local/localtest"
 )
 
 // kathmandu is a time zone whose hours and days begin at other moments than those of UTC.

@@ -25,10 +25,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"weir/demo/gen"
+	"weir/demo/local"
 	"weir/event"
-	"weir/gen"
 	"weir/internal/kafkatest"
-	"weir/internal/local"
 )
 
 // Root is the directory in which New and Alone make theirs. Empty: that for temporary files.

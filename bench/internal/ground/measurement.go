@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"weir/internal/local"
+	"weir/demo/local"
 	"weir/jobs"
 )
 
