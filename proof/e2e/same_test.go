@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/gen"
+	"weir/demo/gen"
 	"weir/internal/await"
 )
 
