@@ -85,7 +85,7 @@ type Taker interface {
 	Leave()           // from has no values any more, and can only be Reset
 }
 
-// The column of a kind ByMember also implements Members. It has no rows of groups, so
+// Members is what the column of a kind ByMember implements, too. It has no rows of groups, so
 // its Grow and Merge do nothing.
 type Members interface {
 	Len() int
