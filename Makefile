@@ -81,8 +81,7 @@ sim: ## SEEDS simulated schedules of the core under faults
 	@bin/sim -seeds $(SEEDS)
 
 sim-controls: ## plant every mistake in the simulator and see each found
-	@go -C proof build -o ../bin/sim ./sim/cmd/sim
-	@bin/sim -controls
+	@go -C proof run ./sim/cmd/sim -controls
 
 CYCLES ?= 200
 SEED ?= 0

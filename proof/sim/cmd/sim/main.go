@@ -63,19 +63,19 @@ func usage(err error) int {
 }
 
 // runPlantable runs the same command in a build that has the mistakes of the core. It needs the sources: the
-// working directory is the root of the module.
+// working directory is proof, as `go -C proof run` makes it.
 func runPlantable() int {
 	dir, err := os.MkdirTemp("", "weir-sim-")
 	if err != nil {
 		return usage(err)
 	}
 	defer os.RemoveAll(dir)
-	overlay, err := sim.Overlay(".", dir)
+	overlay, err := sim.Overlay("..", dir)
 	if err != nil {
 		return usage(err)
 	}
 	bin := filepath.Join(dir, "sim")
-	build := exec.Command("go", "-C", "proof", "build", "-overlay", overlay, "-o", bin, "./sim/cmd/sim")
+	build := exec.Command("go", "build", "-overlay", overlay, "-o", bin, "./sim/cmd/sim")
 	again := exec.Command(bin, os.Args[1:]...)
 	for _, c := range []*exec.Cmd{build, again} {
 		c.Stdout, c.Stderr = os.Stdout, os.Stderr
