@@ -137,7 +137,7 @@ func (a *auditor) once(ctx context.Context) {
 		result.Due = a.last().Due // that of the others is still due
 	}
 	for _, f := range found[:min(mostLines, len(found))] {
-		m := httpserver.Mismatch{Job: f.Job, What: sentence(f), Do: advice(f, perhapsCompacted)}
+		m := httpserver.Mismatch{Job: f.Job, What: sentence(f), Do: advice(f)}
 		a.log.Error("audit: something does not add up", "job", m.Job, "what", m.What, "do", m.Do)
 		if a.private && (f.Kind == audit.Lost || f.Kind == audit.Behind) {
 			m.What = fill(ofSomeGroup, f)
@@ -184,7 +184,7 @@ func (a *auditor) note(notes iter.Seq[audit.Finding]) {
 				a.noted = map[string]bool{}
 			}
 			a.noted[line] = true
-			a.log.Warn("audit: the numbers are off, and no table is damaged", "job", f.Job, "what", sentence(f), "do", advice(f, perhapsCompacted))
+			a.log.Warn("audit: the numbers are off, and no table is damaged", "job", f.Job, "what", sentence(f), "do", advice(f))
 		}
 	}
 }

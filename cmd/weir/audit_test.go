@@ -161,7 +161,7 @@ func TestAuditPrivate(t *testing.T) {
 		a.Window(audit.Compared{Length: 60_000, Start: 60_000, Group: "anna", Whole: true, Due: true}, 43, 42)
 	}}
 	for private, want := range map[bool]string{
-		false: `window 1970-01-01T00:01:00Z, group "anna": its 1m rollup counts 43 events, the rows hold 42`,
+		false: `window 1970-01-01T00:01:00Z, group "anna": the number of events is 43 in its 1m rollup, and 42 by the rows`,
 		true:  "a window from 1970-01-01T00:01:00Z: for a group, its 1m rollup and the rows do not add up; http.k withholds which group and by how much: the log and `weir verify` say it",
 	} {
 		var out bytes.Buffer

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"weir/audit"
+	"weir/event"
 	"weir/measures/extreme"
 	"weir/window"
 )
@@ -31,7 +33,7 @@ func TestFindingsInWords(t *testing.T) {
 		return audit.Finding{Kind: k, Job: "clicks", Topic: "web", Partition: 2, Epoch: 1, Offsets: audit.Offsets{First: first, Next: next}, Expected: expected, Found: found}
 	}
 	var out strings.Builder
-	used := map[string]bool{}
+	used := map[audit.Kind]bool{}
 	for _, f := range []audit.Finding{
 		chunk(audit.Unbalanced, 100, 101), chunk(audit.Outside, 101, 101), chunk(audit.Uneven, 36, 30), chunk(audit.Hole, 498, 501),
 		chunk(audit.Missing, 99, 92), chunk(audit.Excess, 99, 100), begun(520, chunk(audit.Excess, 0, 80)), chunk(audit.Unknown, 0, 92),
@@ -42,19 +44,16 @@ func TestFindingsInWords(t *testing.T) {
 		cut(520, 540, chunk(audit.Clipped, 50, 42)), cut(560, 540, chunk(audit.Clipped, 70, 42)), partition(audit.Twice, 0, 130, 0, 120),
 		{Kind: audit.Short, Job: "clicks", Topic: "web", Expected: 120, Found: 50},
 	} {
-		fmt.Fprintf(&out, "%s\n  %s\n", sentence(f), advice(f, perhapsCompacted))
-		if back := messageOf(f).back; back != nil {
+		fmt.Fprintf(&out, "%s\n  %s\n", sentence(f), advice(f))
+		if back := messages[f.Kind].back; back != nil {
 			fmt.Fprintf(&out, "  back to %d\n", back(f))
 		}
-		used[messageOf(f).what] = true
-	}
-	for _, m := range messages {
-		if !used[m.what] {
-			t.Errorf("no case for %q", m.what)
-		}
+		used[f.Kind] = true
 	}
 	for k := range audit.Kinds {
-		_ = messageOf(audit.Finding{Kind: k}) // panics if there is none
+		if !used[k] || messages[k].what == "" || messages[k].do == "" {
+			t.Errorf("no case, or no message, for %v", k)
+		}
 	}
 	if file := "testdata/findings.txt"; *update {
 		if err := os.WriteFile(file, []byte(out.String()), 0o600); err != nil {
@@ -65,21 +64,12 @@ func TestFindingsInWords(t *testing.T) {
 	}
 }
 
-// TestAdviceCompacted: if gaps explain a finding, the remedy depends on whether the topic is
-// compacted.
+// TestAdviceCompacted: if gaps explain a finding, the topic may be compacted.
 func TestAdviceCompacted(t *testing.T) {
-	const compacted, backup = "records were compacted away (cleanup.policy)", "from a backup"
-	for _, c := range []struct {
-		topic             compaction
-		gaps              uint64
-		compacted, backup bool
-	}{
-		{perhapsCompacted, 5, true, true}, {notCompacted, 5, false, true}, {isCompacted, 5, true, false},
-		{perhapsCompacted, 4, false, true}, {notCompacted, 4, false, true}, {isCompacted, 4, false, true},
-	} {
-		got := advice(audit.Finding{Kind: audit.Excess, Expected: 90, Found: 95, Gaps: c.gaps}, c.topic)
-		if strings.Contains(got, compacted) != c.compacted || strings.Contains(got, backup) != c.backup {
-			t.Errorf("topic %d, %d gaps: %s", c.topic, c.gaps, got)
+	for gaps, want := range map[uint64]bool{5: true, 4: false} {
+		got := advice(audit.Finding{Kind: audit.Excess, Expected: 90, Found: 95, Gaps: gaps})
+		if strings.HasPrefix(got, "if the topic is compacted: ") != want || !strings.Contains(got, "from a backup") {
+			t.Errorf("%d gaps: %s", gaps, got)
 		}
 	}
 }
@@ -100,5 +90,35 @@ func TestMeasuredNumbers(t *testing.T) {
 	}
 	if f.Found = 0; !strings.HasSuffix(sentence(f), "measure dearest is 99.5 in its 1h rollup, and nothing by the rows") {
 		t.Errorf("%q", sentence(f))
+	}
+}
+
+// TestRemedyBack: the remedy reads a partition again from the lowest offset of its findings,
+// if the log still has it and is what the epoch of the finding counts. Each advice is printed once.
+func TestRemedyBack(t *testing.T) {
+	todo := remedy{}
+	for _, f := range []audit.Finding{
+		{Kind: audit.Missing, Partition: 3, Offsets: audit.Offsets{First: 500, Next: 600}},
+		{Kind: audit.Missing, Partition: 3, Offsets: audit.Offsets{First: 300, Next: 400}},
+		{Kind: audit.Hole, Partition: 3, Expected: 350},
+		{Kind: audit.Excess, Partition: 4, Offsets: audit.Offsets{First: 0, Next: 100}},
+		{Kind: audit.Unknown, Partition: 5, Offsets: audit.Offsets{First: 100, Next: 200}},
+		{Kind: audit.Missing, Partition: 3, Epoch: 1, Offsets: audit.Offsets{First: 200, Next: 300}},
+	} {
+		todo.take(f)
+	}
+	var out bytes.Buffer
+	todo.print(&out, "kafka-consumer-groups.sh --group weir.clicks", "web", []event.Assignment{{Partition: 3, LogEnd: 900}, {Partition: 4, LogEnd: 900}, {Partition: 5, LogStart: 101, LogEnd: 900}},
+		func(epoch uint8, of event.Assignment) bool { return of.Partition != 3 || epoch == 0 })
+	for text, n := range map[string]int{
+		"--group weir.clicks --topic web:3 --reset-offsets --to-offset 300 ": 1,
+		"--reset-offsets": 1,
+		"partition 5 cannot be read again from 100: the log does not hold what was counted any more": 1,
+		"partition 3 cannot be read again from 200: the log does not hold what was counted any more": 1,
+		"state rows are gone": 1,
+	} {
+		if got := strings.Count(out.String(), text); got != n {
+			t.Errorf("%q is there %d times, want %d:\n%s", text, got, n, &out)
+		}
 	}
 }

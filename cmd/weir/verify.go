@@ -181,7 +181,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	}
 	defer src.Close()
 	before := v.mismatches
-	todo := newRemedy(v.compaction(ctx, src))
+	todo := remedy{}
 	mismatch := func(f audit.Finding) {
 		v.take(f)
 		todo.take(f)
@@ -199,7 +199,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	notes := 0
 	for f := range sums.Notes {
 		notes++
-		fmt.Fprintf(v.out, "%s: note: %s\n  %s\n", j.Name, sentence(f), advice(f, todo.topic))
+		fmt.Fprintf(v.out, "%s: note: %s\n  %s\n", j.Name, sentence(f), advice(f))
 	}
 	log, lacks := v.log(ctx, j, src)
 	if lacks != nil && !ingest.Lacks(lacks) {
@@ -241,7 +241,8 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 		fmt.Fprintf(v.out, "%s: %s: %s; %s not counted yet%s\n", j.Name, verdict, size, spelling.Count(lag, "record"), unjudged(sums.Unjudged()))
 	} else {
 		fmt.Fprintf(v.out, "%s: %s in %s%s\n", j.Name, spelling.Count(n, "mismatch"), size, unjudged(sums.Unjudged()))
-		todo.print(v.out, v.cfg.Kafka.Brokers, group(v.cfg, j), j.Topic, log, sums.Current)
+		reset := fmt.Sprintf("kafka-consumer-groups.sh --bootstrap-server %s --group %s", strings.Join(v.cfg.Kafka.Brokers, ","), group(v.cfg, j))
+		todo.print(v.out, reset, j.Topic, log, sums.Current)
 	}
 	return lacks
 }
@@ -252,19 +253,6 @@ func unjudged(chunks int) string {
 		return ""
 	}
 	return fmt.Sprintf("; not judged: %s written to in the last seconds, where rows and ledger lines differ: verify again", spelling.Count(chunks, "chunk"))
-}
-
-// compaction reports whether the job's topic is compacted.
-func (v *verifier) compaction(ctx context.Context, src *ingest.Source) compaction {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	switch t, err := src.Describe(ctx); {
-	case err != nil:
-		return perhapsCompacted
-	case t.Compacted:
-		return isCompacted
-	}
-	return notCompacted
 }
 
 // uncounted looks for records that were not flushed into this database.

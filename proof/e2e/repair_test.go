@@ -59,7 +59,7 @@ func TestRepairAfterDamage(t *testing.T) {
 		s.sql("DROP TABLE stale")
 	}
 	const (
-		events  = `the rows hold \d+ events, its %s rollup counts \d+`
+		events  = `the number of events is \d+ by the rows, and \d+ in its %s rollup`
 		measure = `measure \w+ is .+ by the rows, and .+ in its %s rollup`
 	)
 	for _, c := range []struct {
