@@ -3,12 +3,14 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -124,8 +126,7 @@ func (c *lineClock) of(line []byte) time.Time {
 }
 
 // lines produces the lines of in until it or ctx ends; n is their number. The records have the times
-// of their events by clock; without a clock they have the time of now. It sends lines when a batch is
-// full or when no more have come, because a pipe may be slow.
+// of their events by clock; without a clock they have the time of now.
 func (p *producer) lines(ctx context.Context, in io.Reader, clock *lineClock) (n int64, err error) {
 	w, closeWriter, err := p.connect(ctx)
 	if err != nil {
@@ -133,70 +134,65 @@ func (p *producer) lines(ctx context.Context, in io.Reader, clock *lineClock) (n
 	}
 	w.BatchBytes = 2 * lineMost // the batches below are shorter
 	defer func() { err = errors.Join(err, closeWriter()) }()
-	batches := make(chan lineBatch)
-	failed := make(chan error, 1)
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() { // a read from a terminal cannot be interrupted
-		defer close(batches)
-		r := bufio.NewReaderSize(in, lineMost)
-		var batch lineBatch
-		send := func() bool {
-			select {
-			case batches <- batch:
-				batch = lineBatch{}
-				return true
-			case <-ended:
-				return false
+	var writing sync.Mutex // guards n; a read from a terminal cannot be interrupted, and holds up nothing
+	ended := make(chan error, 1)
+	go func() {
+		ended <- batches(in, clock, func(batch []kafka.Message) error {
+			writing.Lock()
+			defer writing.Unlock()
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
-		}
-		for number := 1; ; number++ {
-			line, err := r.ReadSlice('\n')
-			if errors.Is(err, bufio.ErrBufferFull) {
-				failed <- fmt.Errorf("line %d has more than 1 MiB", number)
-				err = io.EOF
-			} else if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
-				if len(batch.messages) > 0 && batch.bytes+len(line) > linesMost && !send() {
-					return
-				}
-				batch.messages = append(batch.messages, kafka.Message{Value: bytes.Clone(line), Time: clock.of(line)})
-				batch.bytes += len(line)
-			}
-			if err != nil && !errors.Is(err, io.EOF) {
-				failed <- err
-			}
-			if m := len(batch.messages); m > 0 && (err != nil || m == produceBatch || r.Buffered() == 0) && !send() {
-				return
-			}
-			if err != nil {
-				return
-			}
-		}
+			written, err := p.write(ctx, w, batch)
+			n += int64(written)
+			return err
+		})
 	}()
-	for {
-		select {
-		case <-ctx.Done():
-			return n, nil
-		case batch, more := <-batches:
-			if !more {
-				select {
-				case err := <-failed:
-					return n, err
-				default:
-					return n, nil
-				}
-			}
-			left, err := p.write(ctx, w, batch.messages)
-			n += int64(len(batch.messages) - len(left))
-			if err != nil {
-				return n, err
-			}
-		}
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
 	}
+	writing.Lock()
+	defer writing.Unlock()
+	return n, err
 }
 
-// A lineBatch is some lines that go out together.
-type lineBatch struct {
-	messages []kafka.Message
-	bytes    int
+// batches calls send with the lines of in when a batch is full, or when no more have come, because a pipe may be slow.
+func batches(in io.Reader, clock *lineClock, send func([]kafka.Message) error) error {
+	r := bufio.NewReaderSize(in, lineMost)
+	var batch []kafka.Message
+	size := 0
+	flush := func() (err error) {
+		if len(batch) > 0 {
+			err = send(batch)
+		}
+		batch, size = nil, 0
+		return err
+	}
+	for number := 1; ; number++ {
+		line, err := r.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			return cmp.Or(flush(), fmt.Errorf("line %d has more than 1 MiB", number))
+		}
+		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
+			if size+len(line) > linesMost {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+			batch = append(batch, kafka.Message{Value: bytes.Clone(line), Time: clock.of(line)})
+			size += len(line)
+		}
+		if err != nil || len(batch) == produceBatch || r.Buffered() == 0 {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -75,8 +74,7 @@ func (p *producer) connect(ctx context.Context) (w *kafka.Writer, closeWriter fu
 	}, nil
 }
 
-// run produces until the generator or ctx ends. Every record in the truth is in the log: a
-// failed write is tried again, and a record without an acknowledgement is not in the truth.
+// run produces until the generator or ctx ends. Without an error, every record of it is in the log and in the truth.
 func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err error) {
 	w, closeWriter, err := p.connect(ctx)
 	if err != nil {
@@ -114,17 +112,16 @@ func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err erro
 			}
 			sent = messages[len(messages)-1].Time
 		}
-		// The write does not end with ctx, so that a record is either in the log and in the truth,
-		// or in neither.
-		left, err := p.write(ctx, w, messages)
-		for i := range messages {
-			if p.truth != nil && !slices.Contains(left, i) {
-				p.truth.Add(&records[i])
-			}
-		}
-		n += int64(len(messages) - len(left))
+		// The write does not end with ctx. An error leaves no truth.
+		written, err := p.write(ctx, w, messages)
+		n += int64(written)
 		if err != nil {
 			return n, err
+		}
+		for i := range messages {
+			if p.truth != nil {
+				p.truth.Add(&records[i])
+			}
 		}
 		if time.Since(said) > 5*time.Second {
 			said = time.Now()
@@ -135,49 +132,31 @@ func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err erro
 }
 
 // write writes all messages, some of them more than once if a broker's answer
-// was lost. If ctx ends while some are refused, they are an error, or with retries left out. left are the indexes of
-// messages without an acknowledgement, ascending.
-func (p *producer) write(ctx context.Context, w *kafka.Writer, messages []kafka.Message) (left []int, err error) {
-	sent := messages
-	for {
-		err := w.WriteMessages(context.WithoutCancel(ctx), sent...)
+// was lost, and returns how many are in the topic.
+func (p *producer) write(ctx context.Context, w *kafka.Writer, messages []kafka.Message) (n int, err error) {
+	for left := messages; ; {
+		err := w.WriteMessages(context.WithoutCancel(ctx), left...)
 		if err == nil {
-			return nil, nil
+			return len(messages), nil
 		}
-		if left == nil {
-			for i := range messages {
-				left = append(left, i)
-			}
-		}
-		leaderless := errors.Is(err, protocol.ErrNoLeader) // nothing was sent: the cluster elects a leader
 		var each kafka.WriteErrors
 		if errors.As(err, &each) { // one error for each message, mostly all the same
-			var refused []int
-			var again []kafka.Message
-			leaderless = true
-			for k, e := range each {
+			var refused []kafka.Message
+			for i, e := range each {
 				if e != nil {
-					refused, again, err = append(refused, left[k]), append(again, sent[k]), e
-					leaderless = leaderless && errors.Is(e, protocol.ErrNoLeader)
+					refused, err = append(refused, left[i]), e
 				}
 			}
-			err = fmt.Errorf("%d of %d records refused: %w", len(again), len(sent), err)
-			left, sent = refused, again
+			left = refused
 		}
-		if err = fmt.Errorf("producing to %s: %w", p.topic, err); !p.retries && !leaderless {
-			return left, err
+		n, err = len(messages)-len(left), fmt.Errorf("producing to %s: %d of %d records refused: %w", p.topic, len(left), len(messages), err)
+		if !p.retries && !errors.Is(err, protocol.ErrNoLeader) { // the cluster elects a leader
+			return n, err
 		}
-		if leaderless {
-			p.log.Warn("a partition has no leader; trying again in 1s", "error", err)
-		} else {
-			p.log.Warn("the broker refuses records; is its disk full? Trying again in 1s", "error", err)
-		}
+		p.log.Warn("the broker refuses records; has the partition no leader, or is the disk full? Trying again in 1s", "error", err)
 		select {
 		case <-ctx.Done():
-			if p.retries { // no job needs these records
-				return left, nil
-			}
-			return left, err
+			return n, err
 		case <-time.After(time.Second):
 		}
 	}
