@@ -153,12 +153,12 @@ bench-compare: tools build avx ## builds of weir against each other on one topic
 	bin/bench-pipeline -events $(EVENTS) -compare $(BUILDS) $(ARGS)
 
 bench-profile: EVENTS ?= 10000000
-bench-profile: tools build ## CPU profile, and heap at its peak, of weir in the main job, into bin/profile; see docs/performance.md
+bench-profile: tools build ## CPU profile, and heap at the end, of weir in the main job, into bin/profile; see docs/performance.md
 	go build -tags profile -trimpath -o bin/weir-profile ./cmd/weir
 	go -C bench build -o ../bin/bench-pipeline ./pipeline
 	rm -rf bin/profile && mkdir bin/profile
 	WEIR_PROFILE=bin/profile bin/bench-pipeline -events $(EVENTS) -rounds 1 -compare bin/weir-profile $(ARGS)
-	@f=$$(ls -t bin/profile/*.cpu | head -1); f=$${f%.cpu}; cat $$f.memory; \
+	@f=$$(ls -t bin/profile/*.cpu | head -1); f=$${f%.cpu}; \
 	  go tool pprof -sample_index=inuse_space -top bin/weir-profile $$f.heap | head -30; \
 	  go tool pprof -top bin/weir-profile $$f.cpu | head -50
 

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"math"
 	"runtime/debug"
+
+	"golang.org/x/sys/unix"
 )
 
 // The listeners share what the limit of open files (ulimit -n) leaves, so that a
@@ -26,7 +28,11 @@ func shares(files uint64, jobs int) (http, resp int) {
 
 // share is shares of this process; it says so if the limit binds.
 func share(log *slog.Logger, jobs int) (http, resp int) {
-	files := openFiles()
+	files := uint64(math.MaxUint64)
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil { // Go has raised it to what the system allows
+		files = uint64(limit.Cur) //nolint:unconvert // int64 on FreeBSD
+	}
 	http, resp = shares(files, jobs)
 	if resp < respMost || http < httpMost {
 		log.Warn("the limit of open files bounds the connections; raise it with ulimit -n, or LimitNOFILE of systemd",

@@ -38,9 +38,7 @@
 //	version.go    weir version
 //	terminal.go   what a terminal shows: texts from data, which cannot steer it, and a log above a screen
 //	listen.go     opens listeners; names the key and the program at fault if it cannot
-//	descriptors.go descriptors_other.go descriptors_unix.go
-//	              how many connections each listener may have; the limit of open files; the bound of memory
-//	collect.go    how often garbage is collected
+//	descriptors.go how many connections each listener may have; the bound of memory
 //	profile.go profile_off.go
 //	              with the tag profile: profiles of the process
 //	instance.go   the client id that tells running processes apart
@@ -327,26 +325,23 @@ func newLog(w io.Writer, l config.Log) *slog.Logger {
 		}
 		return a
 	}}
-	format := l.Format
+	format, to := l.Format, w
 	spool, spooled := w.(*spool)
 	if spooled {
-		w = spool.to
+		to = spool.to
 	}
 	if format == "auto" {
 		format = "json"
-		if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if f, ok := to.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 			format = "text"
 		}
 	}
-	log := func(w io.Writer) *slog.Logger {
-		if format == "text" {
-			return slog.New(slog.NewTextHandler(w, o))
-		}
-		return slog.New(slog.NewJSONHandler(w, o))
+	log := slog.New(slog.NewJSONHandler(w, o))
+	if format == "text" {
+		log = slog.New(slog.NewTextHandler(w, o))
 	}
-	if !spooled {
-		return log(w)
+	if spooled {
+		spool.say.Store(log)
 	}
-	spool.say.Store(log(w))
-	return log(spool)
+	return log
 }
