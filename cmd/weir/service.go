@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"weir/config"
@@ -21,31 +20,28 @@ import (
 
 // A service is a service at an address of the configuration.
 type service struct {
-	name  string   // kafka, clickhouse
-	key   string   // of the configuration
-	where string   // the key's value
-	addrs []string // the same as host:port
-	tls   bool     // the connection uses TLS
-	is    string   // the expected result of identify
+	name  string                   // kafka, clickhouse
+	key   string                   // of the configuration
+	where string                   // the key's value
+	addrs []string                 // the same as host:port
+	tls   bool                     // the connection uses TLS
+	ask   string                   // a request without TLS…
+	knows func(answer []byte) bool // …and whether an answer to it is one of this service
 }
 
-// The results of identify.
-const (
-	aKafka      = "a Kafka broker"
-	anHTTP      = "an HTTP server"
-	aClickHouse = "a ClickHouse server's HTTP interface"
-	aNative     = "a ClickHouse server's native port (its HTTP interface is on another, 8123 by default)"
-	aRedis      = "a Redis server"
-	anSSH       = "an SSH server"
-	aTLS        = "a listener that wants TLS"
-)
-
 func kafkaService(brokers []string, tls bool) service {
-	return service{"kafka", "kafka.brokers", fmt.Sprint(brokers), brokers, tls, aKafka}
+	// Length, ApiVersions, version 0, what the answer repeats, no client.
+	const versions = "\x00\x00\x00\x0a" + "\x00\x12" + "\x00\x00" + "weir" + "\x00\x00"
+	return service{"kafka", "kafka.brokers", fmt.Sprint(brokers), brokers, tls, versions, func(answer []byte) bool {
+		return len(answer) >= 8 && string(answer[4:8]) == "weir"
+	}}
 }
 
 func clickhouseService(cfg *config.Config) service {
-	s := service{name: "clickhouse", key: "clickhouse.urls", where: cfg.ClickHouse.Where(), is: aClickHouse}
+	s := service{name: "clickhouse", key: "clickhouse.urls", where: cfg.ClickHouse.Where(), ask: "GET /ping HTTP/1.0\r\n\r\n", knows: func(answer []byte) bool {
+		// Any server of HTTP may be a proxy whose ClickHouse is away; the native port names the client that it is for.
+		return bytes.HasPrefix(answer, []byte("HTTP/")) && !bytes.Contains(answer, []byte("clickhouse-client"))
+	}}
 	if len(cfg.ClickHouse.Shards) > 0 {
 		s.key = "clickhouse.shards"
 	}
@@ -80,17 +76,19 @@ func (s service) refused(ctx context.Context, err error) error {
 // mistaken returns an error if another service certainly is at an address.
 func (s service) mistaken(ctx context.Context, err error) error {
 	for _, addr := range s.addrs {
-		found := identify(ctx, addr)
+		answer := knock(ctx, addr, s.ask)
+		// An alert, or the text of net/http or nginx.
+		wantsTLS := bytes.HasPrefix(answer, []byte("\x15\x03")) || bytes.Contains(answer, []byte("HTTPS server")) || bytes.Contains(answer, []byte("HTTPS port"))
+		known := s.knows(answer) && !wantsTLS
 		switch {
-		case found == "" || found == s.is && !s.tls:
-		case found == aTLS && s.tls: // as configured; the service behind it is not known
-		case found == anHTTP && s.is == aClickHouse: // it may be a proxy whose ClickHouse is away
-		case found == s.is:
-			return fmt.Errorf("%s: at %s is %s without TLS: %w", s.key, addr, found, err)
-		case found == aTLS:
-			return fmt.Errorf("%s: at %s is %s, and it is not configured: %w", s.key, addr, found, err)
+		case len(answer) == 0, known && !s.tls:
+		case wantsTLS && s.tls: // as configured; the service behind it is not known
+		case known:
+			return fmt.Errorf("%s: %s answers without TLS: %w", s.key, addr, err)
+		case wantsTLS:
+			return fmt.Errorf("%s: %s wants TLS, and it is not configured: %w", s.key, addr, err)
 		default:
-			return fmt.Errorf("%s: at %s is %s, and not %s: %w", s.key, addr, found, s.is, err)
+			return fmt.Errorf("%s: at %s is no %s, for it answers %.60q: %w", s.key, addr, s.name, answer, err)
 		}
 	}
 	return nil
@@ -142,52 +140,10 @@ func (s service) reach(ctx context.Context, log *slog.Logger, limit time.Duratio
 	}
 }
 
-// identify finds out which service is at an address; empty if none answers, or it is
-// not known. It tries three protocols, each on a connection of its own: HTTP, Kafka
-// and TLS.
-func identify(ctx context.Context, addr string) string {
-	answer := knock(ctx, addr, []byte("GET /ping HTTP/1.0\r\n\r\n"))
-	has := func(text string) bool { return bytes.Contains(answer, []byte(text)) }
-	begins := func(text string) bool { return bytes.HasPrefix(answer, []byte(text)) }
-	switch {
-	case has("clickhouse-client"):
-		return aNative
-	case begins("HTTP/") && (has("HTTPS server") || has("HTTPS port")): // net/http, nginx
-		return aTLS
-	case begins("HTTP/") && (has("X-ClickHouse") || bytes.HasSuffix(answer, []byte("\r\n\r\nOk.\n"))):
-		return aClickHouse
-	case begins("HTTP/"):
-		return anHTTP
-	case begins("-ERR"), begins("-NOAUTH"), begins("-DENIED"):
-		return aRedis
-	case begins("SSH-"):
-		return anSSH
-	case begins("\x15\x03"): // an alert
-		return aTLS
-	}
-	const versions = "\x00\x00\x00\x0a" + "\x00\x12" + "\x00\x00" + "weir" + "\x00\x00" // length, ApiVersions, version 0, what the answer repeats, no client
-	if answer := knock(ctx, addr, []byte(versions)); len(answer) >= 8 && string(answer[4:8]) == "weir" {
-		return aKafka
-	}
-	ctx, cancel := context.WithTimeout(ctx, knockTimeout)
-	defer cancel()
-	// This connection carries no data, so the certificate need not be checked.
-	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
-	c, err := d.DialContext(ctx, "tcp", addr)
-	if err == nil {
-		c.Close()
-	}
-	var alert tls.AlertError
-	if err == nil || errors.As(err, &alert) || strings.Contains(err.Error(), "remote error: tls") {
-		return aTLS
-	}
-	return ""
-}
-
 var knockTimeout = 2 * time.Second
 
 // knock sends bytes and returns the beginning of the answer.
-func knock(ctx context.Context, addr string, say []byte) []byte {
+func knock(ctx context.Context, addr string, say string) []byte {
 	ctx, cancel := context.WithTimeout(ctx, knockTimeout)
 	defer cancel()
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -196,7 +152,7 @@ func knock(ctx context.Context, addr string, say []byte) []byte {
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(knockTimeout)) // cannot fail on a new connection
-	if _, err := c.Write(say); err != nil {
+	if _, err := io.WriteString(c, say); err != nil {
 		return nil
 	}
 	var answer []byte

@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"weir/config"
 	"weir/demo/local/localtest"
 	"weir/internal/await"
 	"weir/internal/kafkatest"
@@ -46,7 +47,7 @@ func hostOf(t *testing.T, raw string) string {
 }
 
 // weir refuses the address of a wrong service at once, with exit code 78, and
-// names the key and the service that is there. The services are real, except
+// names the key and what the service there answers. The services are real, except
 // those that identify themselves by a first text.
 func TestOtherService(t *testing.T) {
 	kafkatest.Wanted(t)
@@ -75,27 +76,44 @@ func TestOtherService(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for addr, want := range map[string]string{
-		broker: aKafka, kafka.Listener("TLS")[0]: aTLS, fake.ListenAddrs()[0]: aKafka, redis.Addr: aRedis,
-		hostOf(t, engine): aClickHouse, hostOf(t, web.URL): anHTTP, hostOf(t, secure.URL): aTLS, native: aNative, ssh: anSSH,
-		"127.0.0.1:1": "",
+	const away, notAsked = "127.0.0.1:1", "-"
+	for _, c := range []struct {
+		addr, kafka, clickhouse string
+	}{
+		{broker, "", ""},
+		{kafka.Listener("TLS")[0], "wants TLS", "wants TLS"},
+		{fake.ListenAddrs()[0], "", ""},
+		{redis.Addr, "", `it answers "-ERR`},
+		{hostOf(t, web.URL), `it answers "HTTP/1.1 400`, ""},
+		{hostOf(t, secure.URL), "", "wants TLS"},
+		{native, `it answers "HTTP/1.0 400`, `it answers "HTTP/1.0 400`},
+		{ssh, `it answers "SSH-2.0-OpenSSH_9.6`, `it answers "SSH-2.0-OpenSSH_9.6`},
+		{hostOf(t, engine), notAsked, ""},
+		{away, "", ""},
 	} {
-		await.Until(t, func() error { // identify does not recognise a slow service
-			if got := identify(t.Context(), addr); got != want {
-				return fmt.Errorf("at %s is %q, want %q", addr, got, want)
+		cfg := &config.Config{}
+		cfg.ClickHouse.URLs = []string{"http://" + c.addr}
+		for s, want := range map[*service]string{new(kafkaService([]string{c.addr}, false)): c.kafka, new(clickhouseService(cfg)): c.clickhouse} {
+			if want == notAsked {
+				continue
 			}
-			return nil
-		})
+			await.Until(t, func() error { // a slow service is not recognised
+				if err := s.mistaken(t.Context(), io.EOF); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+					return fmt.Errorf("%s for %s: %w, want %q", c.addr, s.name, err, want)
+				}
+				return nil
+			})
+		}
 	}
-	usual := knockTimeout
-	knockTimeout = await.Never // the commands below identify only once
-	t.Cleanup(func() { knockTimeout = usual })
 
+	usual := knockTimeout
+	knockTimeout = await.Never // the commands below look only once, at services that answer
+	t.Cleanup(func() { knockTimeout = usual })
 	for _, c := range []struct{ brokers, url, more, key, is string }{
-		{redis.Addr, engine, "", "kafka.brokers", aRedis},
-		{broker, engine, ", tls: {enabled: true}", "kafka.brokers", "a Kafka broker without TLS"},
-		{broker, "http://" + broker, "", "clickhouse.urls", aKafka},
-		{broker, strings.Replace(engine, "http:", "https:", 1), "", "clickhouse.urls", "interface without TLS"},
+		{hostOf(t, web.URL), engine, "", "kafka.brokers", "no kafka"},
+		{broker, engine, ", tls: {enabled: true}", "kafka.brokers", "answers without TLS"},
+		{broker, "http://" + redis.Addr, "", "clickhouse.urls", "no clickhouse"},
+		{broker, strings.Replace(engine, "http:", "https:", 1), "", "clickhouse.urls", "answers without TLS"},
 	} {
 		file := filepath.Join(t.TempDir(), "weir.yaml")
 		text := fmt.Sprintf("kafka: {brokers: [%s], group: other-service%s}\nclickhouse: {urls: %q, database: %s}\nhttp: {listen: 127.0.0.1:0}\n"+
@@ -109,7 +127,7 @@ func TestOtherService(t *testing.T) {
 			command = "run"
 		}
 		code := execute(t.Context(), []string{command, "-c", file}, &out, &out)
-		if code != exitConfig || !strings.Contains(out.String(), c.key+": at ") || !strings.Contains(out.String(), c.is) {
+		if code != exitConfig || !strings.Contains(out.String(), c.key+": ") || !strings.Contains(out.String(), c.is) {
 			t.Errorf("weir %s with %s for Kafka and %s for ClickHouse: exit code %d, want %d and %s, %s in\n%s", command, c.brokers, c.url, code, exitConfig, c.key, c.is, &out)
 		}
 	}
