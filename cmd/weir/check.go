@@ -45,7 +45,7 @@ func checkCommand() *cobra.Command {
 			if c.Flags().Changed("sample") && (samples < 1 || samples > 1_000_000 || offline) {
 				return &exit{exitUsage, fmt.Errorf("--sample %d: want 1 to 1000000, and not with --offline", samples), ""}
 			}
-			k := &checker{ctx: c.Context(), samples: samples, now: time.Now, topics: map[string]bool{}}
+			k := &checker{ctx: c.Context(), samples: samples, now: time.Now}
 			cfg, _, err := loadConfig(c, config.Options{NoSecrets: offline})
 			if err != nil {
 				if output == "text" {
@@ -61,13 +61,15 @@ func checkCommand() *cobra.Command {
 				}
 				return k.print(c.OutOrStdout(), output)
 			}
-			k.add(finding{Tier: "config", Subject: "syntax and meaning", Result: "ok", Detail: spelling.Count(len(cfg.Jobs), "job")})
+			k.result("config", "syntax and meaning", spelling.Count(len(cfg.Jobs), "job"), nil, 0)
 			k.people(cfg)
 			if !offline {
 				k.registry(cfg)
-				k.lost(cfg)
 				k.kafka(cfg)
 				k.clickhouse(cfg)
+				for _, src := range k.sources {
+					_ = src.Close() // nothing was written
+				}
 			}
 			return k.print(c.OutOrStdout(), output)
 		},
@@ -84,7 +86,7 @@ type checker struct {
 	samples  int64 // records to read of each job's topic; 0: none
 	now      func() time.Time
 	findings []finding
-	topics   map[string]bool // the topics that exist
+	sources  map[*config.Job]*ingest.Source // of jobs whose topic exists
 }
 
 func (k *checker) add(f finding) { k.findings = append(k.findings, f) }
@@ -97,6 +99,11 @@ func (k *checker) result(tier, subject, detail string, err error, code int) bool
 	}
 	k.add(finding{Tier: tier, Subject: subject, Result: "ok", Detail: detail})
 	return true
+}
+
+// warn adds a warning.
+func (k *checker) warn(tier, subject, detail string) {
+	k.add(finding{Tier: tier, Subject: subject, Result: "warning", Detail: detail})
 }
 
 // answers adds the finding of a first request to a service.
@@ -123,8 +130,8 @@ func (k *checker) people(cfg *config.Config) {
 		}
 		for r, level := range j.Rollups {
 			if values != nil && level.KeepStates > bound && (level.Keep == 0 || level.Keep > bound) {
-				k.add(finding{"config", "job " + j.Name, "warning", fmt.Sprintf("rollups[%d].keep_states %s: the states of %s, which hold or recognise values of events, are kept without a bound; "+
-					"set it to the time for which you ask about people (hits and other numbers stay)", r, level.KeepStates, strings.Join(values, ", ")), 0})
+				k.warn("config", "job "+j.Name, fmt.Sprintf("rollups[%d].keep_states %s: the states of %s, which hold or recognise values of events, are kept without a bound; "+
+					"set it to the time for which you ask about people (hits and other numbers stay)", r, level.KeepStates, strings.Join(values, ", ")))
 			}
 		}
 	}
@@ -137,31 +144,27 @@ var checkTimeout = 10 * time.Second
 const compactedTopic = "the topic is compacted (cleanup.policy): records may vanish between two readings of a chunk; " +
 	"each row keeps the greater count of the two then, so that events may be missing, and the audit shows outcomes that do not sum up; count topics with cleanup.policy=delete"
 
-// registry checks whether the registry answers, if a job needs it.
+// registry checks whether the registry answers, if a job needs it, and that no schema which a job calls lost can be had.
 func (k *checker) registry(cfg *config.Config) {
+	asked := cfg.Registry.URL == ""
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
 		s := j.Spec()
-		if !s.Framed() || cfg.Registry.URL == "" {
+		if !s.Framed() {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
-		defer cancel()
-		r, err := registryOf(cfg)
-		if err == nil {
-			err = r.Ping(ctx)
-			r.Close()
+		if !asked {
+			asked = true
+			ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
+			r, err := registryOf(cfg)
+			if err == nil {
+				err = r.Ping(ctx)
+				r.Close()
+			}
+			cancel()
+			k.result("registry", cfg.Registry.URL, "it answers", err, exitUnavailable)
 		}
-		k.result("registry", cfg.Registry.URL, "it answers", err, exitUnavailable)
-		return
-	}
-}
-
-// lost checks that no schema which a job calls lost can be had.
-func (k *checker) lost(cfg *config.Config) {
-	for i := range cfg.Jobs {
-		j := &cfg.Jobs[i]
-		if err := checkLost(k.ctx, cfg, j.Spec(), j.Place); err != nil {
+		if err := checkLost(k.ctx, cfg, s, j.Place); err != nil {
 			code, hint := classify(err)
 			if hint != "" {
 				err = fmt.Errorf("%w: %s", err, hint)
@@ -173,80 +176,74 @@ func (k *checker) lost(cfg *config.Config) {
 
 func (k *checker) kafka(cfg *config.Config) {
 	quiet := slog.New(slog.DiscardHandler)
-	into := database(cfg, k.databaseID(cfg))
+	id := "" // of the database; without an answer, which the checks of ClickHouse report, it is not known
+	if client, err := sinkClient(cfg, quiet); err == nil {
+		ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
+		id, _ = client.ID(ctx)
+		cancel()
+		client.Close()
+	}
+	k.sources = map[*config.Job]*ingest.Source{}
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
-		src, err := source(cfg, j, into, quiet, nil, false)
+		src, err := source(cfg, j, database(cfg, id), quiet, nil, false)
 		if err != nil {
 			k.result("kafka", "job "+j.Name, "", err, exitConfig)
 			continue
 		}
-		k.topic(cfg, j, src)
-		_ = src.Close()
+		if k.topic(cfg, j, src) {
+			k.sources[j] = src
+		} else {
+			_ = src.Close()
+		}
 	}
 }
 
-// databaseID returns the id of the database; empty if it has none, or if ClickHouse did
-// not answer, which the checks of ClickHouse report.
-func (k *checker) databaseID(cfg *config.Config) string {
-	client, err := sinkClient(cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return ""
-	}
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
-	defer cancel()
-	id, err := client.ID(ctx)
-	if err != nil {
-		return ""
-	}
-	return id
-}
-
-func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
+// topic checks the topic of a job, and reports whether it exists.
+func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) (exists bool) {
 	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
 	if !k.answers(kafkaService(cfg.Kafka.Brokers, cfg.Kafka.TLS.Enabled), fmt.Sprintf("brokers %v", cfg.Kafka.Brokers), src.Ping(ctx)) {
-		return
+		return false
 	}
 	t, err := src.Describe(ctx)
 	subject := "topic " + j.Topic
 	if err != nil {
 		k.result("kafka", subject, "", err, exitFailed)
-		return
+		return false
 	}
 	if !t.Exists {
 		k.add(finding{"kafka", subject, "failed", "does not exist; weir run waits until it does", exitFailed})
-		return
+		return false
 	}
-	k.topics[j.Topic] = true
 	if rack := cfg.Kafka.Rack; rack != "" && !slices.Contains(t.Racks, rack) {
-		k.add(finding{"kafka", subject, "warning", fmt.Sprintf("no broker is in kafka.rack %q, so partitions are read from their leaders; "+
-			"the brokers' racks (broker.rack) are %q", rack, t.Racks), 0})
+		k.warn("kafka", subject, fmt.Sprintf("no broker is in kafka.rack %q, so partitions are read from their leaders; "+
+			"the brokers' racks (broker.rack) are %q", rack, t.Racks))
 	}
-	k.add(finding{Tier: "kafka", Subject: subject, Result: "ok", Detail: spelling.Count(t.Partitions, "partition")})
+	k.result("kafka", subject, spelling.Count(t.Partitions, "partition"), nil, 0)
 	k.readers(ctx, cfg, j, src)
 	k.transactions(ctx, cfg, j, src)
 	if k.samples > 0 {
 		defer k.sample(cfg, j, src, k.samples)
 	}
 	if need := time.Duration(j.Lateness) + time.Duration(j.Skew); t.Retention > 0 && t.Retention <= need {
-		k.add(finding{"kafka", subject, "warning", fmt.Sprintf("retention %s is not above lateness + skew %s: "+
-			"a chunk whose beginning has expired could then be read again with other counts; raise retention.ms or lower lateness", t.Retention, need), 0})
+		k.warn("kafka", subject, fmt.Sprintf("retention %s is not above lateness + skew %s: "+
+			"a chunk whose beginning has expired could then be read again with other counts; raise retention.ms or lower lateness", t.Retention, need))
 	}
 	if t.Compacted {
-		k.add(finding{"kafka", subject, "warning", compactedTopic, 0})
+		k.warn("kafka", subject, compactedTopic)
 	}
 	if !t.AppendTime {
-		k.add(finding{"kafka", subject, "warning", "record times are the producers' (message.timestamp.type=CreateTime): " +
-			"late and future depend on clocks that you may not control; with LogAppendTime they are the broker's", 0})
+		k.warn("kafka", subject, "record times are the producers' (message.timestamp.type=CreateTime): "+
+			"late and future depend on clocks that you may not control; with LogAppendTime they are the broker's")
 	}
+	return true
 }
 
 // readers looks at the processes between which the partitions are divided.
 func (k *checker) readers(ctx context.Context, cfg *config.Config, j *config.Job, src *ingest.Source) {
 	if member := cfg.Kafka.Member; member != "" {
-		k.add(finding{Tier: "kafka", Subject: "member " + member, Result: "ok", Detail: "a fixed share of the partitions, without a group"})
+		k.result("kafka", "member "+member, "a fixed share of the partitions, without a group", nil, 0)
 		return
 	}
 	in := "group " + group(cfg, j)
@@ -256,9 +253,9 @@ func (k *checker) readers(ctx context.Context, cfg *config.Config, j *config.Job
 	case found.Wrong != "":
 		k.add(finding{"kafka", in, "failed", found.Wrong, exitFailed})
 	case found.Odd != "":
-		k.add(finding{"kafka", in, "warning", found.Odd, 0})
+		k.warn("kafka", in, found.Odd)
 	default:
-		k.add(finding{Tier: "kafka", Subject: in, Result: "ok", Detail: spelling.Count(found.Members, "member")})
+		k.result("kafka", in, spelling.Count(found.Members, "member"), nil, 0)
 	}
 }
 
@@ -303,7 +300,7 @@ func (k *checker) clickhouse(cfg *config.Config) {
 		return
 	}
 	for url, err := range client.Away(k.ctx) { // it has a time-out for each
-		k.add(finding{"clickhouse", url, "warning", fmt.Sprintf("this replica fails, and weir asks another one: %v", err), 0})
+		k.warn("clickhouse", url, fmt.Sprintf("this replica fails, and weir asks another one: %v", err))
 	}
 	k.clock(cfg, client)
 	var all []clickhouse.Job
@@ -318,11 +315,11 @@ func (k *checker) clickhouse(cfg *config.Config) {
 			continue
 		}
 		for _, note := range sink.Notes {
-			k.add(finding{"schema", "tables of job " + j.Name, "warning", note, 0})
+			k.warn("schema", "tables of job "+j.Name, note)
 		}
-		if k.topics[j.Topic] {
-			k.position(cfg, j, job.Spec, sink)
-			k.ledger(cfg, j, sink)
+		if src := k.sources[j]; src != nil {
+			k.position(cfg, j, src, sink)
+			k.ledger(cfg, j, src, sink)
 		}
 	}
 	ctx, cancel = context.WithTimeout(k.ctx, checkTimeout)
@@ -351,27 +348,21 @@ func (k *checker) clock(cfg *config.Config, client *clickhouse.Client) {
 	}
 	switch ahead, behind := server.Sub(k.now()), before.Sub(server); {
 	case ahead > time.Minute:
-		k.add(finding{"clickhouse", "clock", "warning", fmt.Sprintf("the server's clock is ahead of this host's by %s: state rows that were written before it stepped ahead expire earlier by that time, "+
-			"and at once if it is more than %s (the shortest keep), so that late events no longer add to their windows; numbers in rollups stay, and weir verify names the chunks. Correct the clock that is wrong", ahead.Round(time.Second), keep), 0})
+		k.warn("clickhouse", "clock", fmt.Sprintf("the server's clock is ahead of this host's by %s: state rows that were written before it stepped ahead expire earlier by that time, "+
+			"and at once if it is more than %s (the shortest keep), so that late events no longer add to their windows; numbers in rollups stay, and weir verify names the chunks. Correct the clock that is wrong", ahead.Round(time.Second), keep))
 	case behind > time.Minute:
-		k.add(finding{"clickhouse", "clock", "warning", fmt.Sprintf("the server's clock is behind this host's by %s: rows live longer by that time, "+
-			"and windows with event times that are ahead of it by more than skew are complete later. Correct the clock that is wrong", behind.Round(time.Second)), 0})
+		k.warn("clickhouse", "clock", fmt.Sprintf("the server's clock is behind this host's by %s: rows live longer by that time, "+
+			"and windows with event times that are ahead of it by more than skew are complete later. Correct the clock that is wrong", behind.Round(time.Second)))
 	default:
 		k.result("clickhouse", "clock", "equal to this host's, within a minute", nil, 0)
 	}
 }
 
 // position checks, as weir run does, whether the log still has the job's positions.
-func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, sink *clickhouse.Sink) {
+func (k *checker) position(cfg *config.Config, j *config.Job, src *ingest.Source, sink *clickhouse.Sink) {
 	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
 	subject := "position of job " + j.Name
-	src, err := source(cfg, j, ingest.Database{}, slog.New(slog.DiscardHandler), nil, false)
-	if err != nil {
-		k.result("ledger", subject, "", err, exitConfig)
-		return
-	}
-	defer src.Close()
 	known, err := sink.Known(ctx) // read before the log, which may grow meanwhile
 	if err != nil {
 		k.result("ledger", subject, "", err, exitFailed)
@@ -389,18 +380,18 @@ func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, si
 		k.result("ledger", subject, "", err, exitFailed)
 	}
 	for _, a := range gen.Partitions() {
-		p, err := s.Resume(a, known, policy)
+		p, err := j.Spec().Resume(a, known, policy)
 		if err != nil {
 			_, hint := classify(err)
 			k.result("ledger", subject, "", fmt.Errorf("weir run stops: %w; %s", err, hint), exitFailed)
 			continue
 		}
 		if p.Lost < p.Start {
-			k.add(finding{"ledger", subject, "warning", fmt.Sprintf("partition %d: offsets %d to %d were deleted from the log before they were counted; weir run records the gap in weir_ledger and goes on (kafka.on_data_loss: skip)", p.Partition, p.Lost, p.Start), 0})
+			k.warn("ledger", subject, fmt.Sprintf("partition %d: offsets %d to %d were deleted from the log before they were counted; weir run records the gap in weir_ledger and goes on (kafka.on_data_loss: skip)", p.Partition, p.Lost, p.Start))
 		}
 		if p.Cut < p.Lost {
-			k.add(finding{"ledger", subject, "warning", fmt.Sprintf("partition %d: offsets %d to %d of the open chunk were counted, and then deleted from the log; weir run will read the chunk again from %d, "+
-				"and windows with events from both sides keep the greater count of the two readings, so that up to %d events are missing. Keep records (retention.ms) for longer than a chunk takes to fill", p.Partition, p.Cut, p.Lost, p.Start, p.Lost-p.Cut), 0})
+			k.warn("ledger", subject, fmt.Sprintf("partition %d: offsets %d to %d of the open chunk were counted, and then deleted from the log; weir run will read the chunk again from %d, "+
+				"and windows with events from both sides keep the greater count of the two readings, so that up to %d events are missing. Keep records (retention.ms) for longer than a chunk takes to fill", p.Partition, p.Cut, p.Lost, p.Start, p.Lost-p.Cut))
 		}
 	}
 	if len(k.findings) == begin {
@@ -411,17 +402,11 @@ func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, si
 // ledger compares the coverage of this database with the topic. While no
 // process counts the job, records may wait; while one does, each partition
 // with waiting records must be flushed into this database.
-func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sink) {
+func (k *checker) ledger(cfg *config.Config, j *config.Job, src *ingest.Source, sink *clickhouse.Sink) {
 	limit := waitLimit(cfg)
 	ctx, cancel := context.WithTimeout(k.ctx, limit+checkTimeout)
 	defer cancel()
 	subject := "job " + j.Name
-	src, err := source(cfg, j, ingest.Database{}, slog.New(slog.DiscardHandler), nil, false)
-	if err != nil {
-		k.result("ledger", subject, "", err, exitConfig)
-		return
-	}
-	defer src.Close()
 	before, err := sink.Coverage(ctx)
 	if err != nil {
 		k.result("ledger", subject, "", err, exitFailed)
@@ -449,9 +434,9 @@ func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sin
 	case why != "":
 		k.result("ledger", subject, fmt.Sprintf("not counted yet: %s; %s", spelling.Count(u.Records, "record"), why), nil, 0)
 	case fixed > 0 && !after.Moved(before):
-		k.add(finding{"ledger", subject, "warning", fmt.Sprintf("%v, nor of any other partition: perhaps no member runs; %s", u, remedyOfUncounted(ctx, cfg, j, src, sink, u)), 0})
+		k.warn("ledger", subject, fmt.Sprintf("%v, nor of any other partition: perhaps no member runs; %s", u, remedyOfUncounted(ctx, cfg, j, src)))
 	default:
-		k.result("ledger", subject, "", fmt.Errorf("%w; %s", u, remedyOfUncounted(ctx, cfg, j, src, sink, u)), exitFailed)
+		k.result("ledger", subject, "", fmt.Errorf("%w; %s", u, remedyOfUncounted(ctx, cfg, j, src)), exitFailed)
 	}
 }
 

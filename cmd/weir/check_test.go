@@ -134,7 +134,7 @@ func TestCheckClock(t *testing.T) {
 		{2 * time.Minute, "! clickhouse clock: the server's clock is behind this host's by "},
 	} {
 		var out bytes.Buffer
-		k := &checker{ctx: t.Context(), now: func() time.Time { return time.Now().Add(c.host) }, topics: map[string]bool{}}
+		k := &checker{ctx: t.Context(), now: func() time.Time { return time.Now().Add(c.host) }}
 		k.clickhouse(cfg)
 		if err := k.print(&out, "text"); err != nil || !strings.Contains(out.String(), c.want) {
 			t.Errorf("a host that is off by %s: %v, want %q in\n%s", c.host, err, c.want, &out)
@@ -163,7 +163,7 @@ func TestCheckFrozenReplica(t *testing.T) {
 		}
 		cfg.ClickHouse.URLs = append(cfg.ClickHouse.URLs, frozen.URL)
 		checkTimeout = limit
-		k := &checker{ctx: t.Context(), topics: map[string]bool{}, now: func() time.Time {
+		k := &checker{ctx: t.Context(), now: func() time.Time {
 			checkTimeout = await.Never // the clock is asked from here on
 			return time.Now()
 		}}

@@ -30,7 +30,9 @@ type message struct {
 // and of the status. weir counts what is still in the log to the same numbers
 // whenever it reads it again, so the remedy for most damage is to read it again.
 var messages = [audit.Kinds]message{
-	audit.Unbalanced: lineChanged, audit.Outside: lineChanged, audit.Uneven: lineChanged,
+	audit.Unbalanced: {back: chunkBegins, do: lineChanged.do,
+		what: "{chunk}: the ledger line spans {expected} offsets, but its outcomes sum up to {found} {offsets}"},
+	audit.Outside: lineChanged, audit.Uneven: lineChanged,
 	audit.Hole: {back: func(f audit.Finding) int64 { return int64(f.Expected) }, do: "a ledger line is gone: " + readAgain,
 		what: "{chunk}: the ledger continues at offset {found}, but the lines before end at {expected} {offsets}"},
 	audit.Missing: {back: chunkBegins, do: "state rows are gone, or a replica lags: ask again when it has caught up, or " + readAgain,

@@ -16,9 +16,7 @@
 //	sample.go     weir check --sample: the newest records under a job's rules
 //	tap.go        weir tap: records as they come, with their outcomes
 //	check.go      weir check: one line for each thing it looks at
-//	uncounted.go  what to do about records that are not counted: for which schema their partitions wait, or which processes read them
 //	verify.go     weir verify, and the flags for a span of windows
-//	remedy.go     which commands mend a list of findings
 //	audit.go      the audit that a running process repeats
 //	findings.go   the sentence and the remedy for each kind of finding
 //	dashboard.go  weir dashboard: Grafana dashboards for the configured jobs

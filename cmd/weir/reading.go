@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"weir/config"
 	"weir/event"
 	"weir/ingest"
 	"weir/jobs"
@@ -32,6 +33,20 @@ const endless = int64(1)<<62 - 1
 
 // errRead ends a reading; tell may return it.
 var errRead = errors.New("everything was read")
+
+// readJob reads by the rules of a job: see run.
+func readJob(ctx context.Context, cfg *config.Config, j *config.Job, src *ingest.Source, r *reading, from map[int32]int64) (err error) {
+	if r.judge, err = window.NewJudge(j.Spec()); err != nil {
+		return &exit{exitConfig, err, ""}
+	}
+	schemas, end, err := schemasOf(cfg, j, j.Spec())
+	if err != nil {
+		return err
+	}
+	defer end()
+	r.schemas = schemas
+	return r.run(ctx, src, from)
+}
 
 // run reads until the ends of all spans, or until tell fails or ctx ends.
 func (r *reading) run(ctx context.Context, src *ingest.Source, from map[int32]int64) error {

@@ -143,19 +143,16 @@ func (u *up) ends(ctx context.Context, j *config.Job) (map[int32]int64, error) {
 
 // caughtUp reports whether everything below ends is in ClickHouse.
 func caughtUp(all []jobHealth, ends map[string]map[int32]int64) bool {
-	durable := map[string]map[int32]int64{}
-	for _, h := range all {
-		durable[h.Job] = map[int32]int64{}
-		for _, p := range h.Partitions {
-			durable[h.Job][p.Partition] = p.Durable
-		}
+	behind := 0
+	for _, at := range ends {
+		behind += len(at)
 	}
-	for job, at := range ends {
-		for p, end := range at {
-			if durable[job][p] < end {
-				return false
+	for _, h := range all {
+		for _, p := range h.Partitions {
+			if end, ok := ends[h.Job][p.Partition]; ok && p.Durable >= end {
+				behind--
 			}
 		}
 	}
-	return true
+	return behind == 0
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -81,7 +80,6 @@ func newestOf(spans map[int32]event.Span, n int64) map[int32]event.Span {
 func (k *checker) sample(cfg *config.Config, j *config.Job, src *ingest.Source, n int64) {
 	subject := "job " + j.Name
 	fail := func(err error) { k.result("sample", subject, "", err, exitFailed) }
-	spec := j.Spec()
 	ctx, cancel := context.WithTimeout(k.ctx, sampleTimeout)
 	defer cancel()
 	all, err := src.Spans(ctx)
@@ -92,12 +90,7 @@ func (k *checker) sample(cfg *config.Config, j *config.Job, src *ingest.Source, 
 	}
 	spans := newestOf(all, n)
 	if len(spans) == 0 {
-		k.add(finding{"sample", subject, "warning", "topic " + j.Topic + " holds no records now: nothing to sample", 0})
-		return
-	}
-	judge, err := window.NewJudge(spec)
-	if err != nil {
-		fail(err)
+		k.warn("sample", subject, "topic "+j.Topic+" holds no records now: nothing to sample")
 		return
 	}
 	partitions, from := len(spans), map[int32]int64{}
@@ -105,14 +98,7 @@ func (k *checker) sample(cfg *config.Config, j *config.Job, src *ingest.Source, 
 		from[p] = span.First
 	}
 	s := newSample()
-	schemas, end, err := schemasOf(cfg, j, spec)
-	if err != nil {
-		fail(err)
-		return
-	}
-	defer end()
-	r := &reading{judge: judge, schemas: schemas, spans: spans, tell: s.add}
-	err = r.run(ctx, src, from)
+	err = readJob(ctx, cfg, j, src, &reading{spans: spans, tell: s.add}, from)
 	if err != nil && ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		s.cut, err = fmt.Sprintf("; stopped after %s", sampleTimeout), nil
 	}
@@ -173,25 +159,16 @@ func (s *spread) add(id [2]uint64, partition int32) {
 	}
 }
 
-// percent is n of all in percent, with one digit after the point: 100 % is all of them, and 0 % none.
-func percent(n, all uint64) string {
-	p := 100 * float64(n) / float64(all)
-	if 0 < n && n < all {
-		p = min(99.9, max(0.1, p))
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(p, 'f', 1, 64), ".0") + " %"
-}
-
 // report adds the findings: outcomes, reasons, groups and times. They are a
 // failure if more than half of the records are malformed.
 func (k *checker) report(j *config.Job, s *sample, partitions int) {
 	subject := "job " + j.Name
 	if s.records == 0 {
-		k.add(finding{"sample", subject, "warning", fmt.Sprintf("the newest offsets of topic %s hold no records (markers of transactions, or compacted away)%s: sample more", j.Topic, s.cut), 0})
+		k.warn("sample", subject, fmt.Sprintf("the newest offsets of topic %s hold no records (markers of transactions, or compacted away)%s: sample more", j.Topic, s.cut))
 		return
 	}
 	share := func(n uint64) string {
-		return fmt.Sprintf("%d (%s)", n, percent(n, s.records))
+		return fmt.Sprintf("%d (%.1f %%)", n, 100*float64(n)/float64(s.records))
 	}
 	var outcomes []string
 	for f, n := range s.outcomes {
@@ -223,8 +200,8 @@ func (k *checker) report(j *config.Job, s *sample, partitions int) {
 	for _, r := range slices.SortedFunc(maps.Keys(s.reasons), func(a, b reason) int {
 		return cmp.Or(cmp.Compare(s.reasons[b], s.reasons[a]), cmp.Compare(a.outcome, b.outcome), cmp.Compare(a.text, b.text))
 	}) {
-		k.add(finding{"sample", subject, "warning", fmt.Sprintf("%s %s: %s, e.g. partition %d offset %d",
-			r.outcome, share(s.reasons[r]), printable(r.text), s.examples[r].partition, s.examples[r].offset), 0})
+		k.warn("sample", subject, fmt.Sprintf("%s %s: %s, e.g. partition %d offset %d",
+			r.outcome, share(s.reasons[r]), printable(r.text), s.examples[r].partition, s.examples[r].offset))
 	}
 
 	if d := j.Dedupe; d != nil {
@@ -238,10 +215,10 @@ func (k *checker) report(j *config.Job, s *sample, partitions int) {
 	if s.outcomes[window.Counted] > 0 {
 		when += fmt.Sprintf("; their events fall into windows from %s to %s", clock(s.windows.first), clock(s.windows.last+event.Time(time.Duration(j.Window).Milliseconds())))
 		if len(j.By) > 0 {
-			k.add(finding{"sample", subject, "ok", "groups: " + largestGroups(s.groups), 0})
+			k.result("sample", subject, "groups: "+largestGroups(s.groups), nil, 0)
 		}
 	}
-	k.add(finding{"sample", subject, "ok", when, 0})
+	k.result("sample", subject, when, nil, 0)
 }
 
 // scattered says how many ids of dedupe, or keys of throttle, are in more than one partition, where

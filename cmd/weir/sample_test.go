@@ -44,17 +44,3 @@ func TestSpread(t *testing.T) {
 		}
 	}
 }
-
-// TestPercent: a few of many are not 0 %, and all but a few are not 100 %.
-func TestPercent(t *testing.T) {
-	for _, c := range []struct {
-		n, all uint64
-		want   string
-	}{
-		{0, 3000, "0 %"}, {1, 3000, "0.1 %"}, {200, 240, "83.3 %"}, {1000, 2000, "50 %"}, {2999, 3000, "99.9 %"}, {3000, 3000, "100 %"},
-	} {
-		if got := percent(c.n, c.all); got != c.want {
-			t.Errorf("%d of %d is %s, want %s", c.n, c.all, got, c.want)
-		}
-	}
-}

@@ -204,20 +204,10 @@ func (t *tap) run(ctx context.Context, cfg *config.Config) error {
 	if before > 0 {
 		fmt.Fprintf(t.err, "note: reading %d offsets before the first one: duplicate and throttled depend on them\n", before)
 	}
-	judge, err := window.NewJudge(spec)
-	if err != nil {
-		return &exit{exitConfig, err, ""}
-	}
 	if !t.json {
 		fmt.Fprintf(t.out, tapLine+"\n", "partition", "offset", "event time", "outcome", "group  reason")
 	}
-	schemas, end, err := schemasOf(cfg, t.job, spec)
-	if err != nil {
-		return err
-	}
-	defer end()
-	r := &reading{judge: judge, schemas: schemas, spans: spans, tell: t.print, each: t.out.Flush}
-	err = r.run(ctx, src, from)
+	err = readJob(ctx, cfg, t.job, src, &reading{spans: spans, tell: t.print, each: t.out.Flush}, from)
 	if flushed := t.out.Flush(); err == nil {
 		err = flushed
 	}

@@ -92,15 +92,6 @@ func (s *spanFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&s.to, "to", "", "end of the windows, in the same form")
 }
 
-// read returns the bounds; 0 means no bound.
-func (s *spanFlags) read(now time.Time) (from, to event.Time, err error) {
-	if from, err = moment("--from", s.from, now); err != nil {
-		return 0, 0, err
-	}
-	to, err = moment("--to", s.to, now)
-	return from, to, err
-}
-
 // books are what verify and repair work on: the tables of the configured jobs, and the
 // bounds of the windows.
 type books struct {
@@ -111,7 +102,12 @@ type books struct {
 
 // open reads the flags and connects to ClickHouse. The caller must close the client.
 func (s *spanFlags) open(c *cobra.Command) (*books, error) {
-	from, to, err := s.read(time.Now())
+	now := time.Now()
+	from, err := moment("--from", s.from, now)
+	if err != nil {
+		return nil, err
+	}
+	to, err := moment("--to", s.to, now)
 	if err != nil {
 		return nil, err
 	}
@@ -268,8 +264,16 @@ func (v *verifier) uncounted(ctx context.Context, j *config.Job, src *ingest.Sou
 		return nil
 	}
 	v.mismatches++
-	fmt.Fprintf(v.out, "%s: %v; %s\n", j.Name, u, remedyOfUncounted(ctx, v.cfg, j, src, sink, u))
+	fmt.Fprintf(v.out, "%s: %v; %s\n", j.Name, u, remedyOfUncounted(ctx, v.cfg, j, src))
 	return nil
+}
+
+// remedyOfUncounted says what to do about records that are not counted.
+func remedyOfUncounted(ctx context.Context, cfg *config.Config, j *config.Job, src *ingest.Source) string {
+	if j.Spec().Framed() {
+		return "if the status and the log say that a schema is missing, they are counted as soon as it can be had (docs/inputs.md); else, " + whoReads(ctx, cfg, j, src)
+	}
+	return whoReads(ctx, cfg, j, src)
 }
 
 // whoReads says what to do about records that are not counted; that depends on the
