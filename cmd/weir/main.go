@@ -58,7 +58,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"weir/config"
 	"weir/demo/local"
@@ -330,7 +329,7 @@ func newLog(w io.Writer, l config.Log) *slog.Logger {
 	}
 	if format == "auto" {
 		format = "json"
-		if f, ok := to.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if isTerminal(to) {
 			format = "text"
 		}
 	}

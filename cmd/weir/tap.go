@@ -86,10 +86,8 @@ type tap struct {
 	offset    int64 // to begin at; or fromEnd, fromBeginning
 	newest    int64 // how many of the newest records to begin with; 0: see offset
 	untilEnd  bool
-	limit     int64 // of lines; 0: none
-	names     []string
-	outcomes  [window.Outcomes]bool // which to print
-	waiting   bool                  // whether to print records that wait for a schema
+	limit     int64    // of lines; 0: none
+	names     []string // of the outcomes to print; none: all
 	json      bool
 
 	out   *bufio.Writer
@@ -139,28 +137,21 @@ func (t *tap) choose(cfg *config.Config, job, from, until string) error {
 	if t.limit < 0 {
 		return fmt.Errorf("--limit %d: want at least 0", t.limit)
 	}
-	known := map[string]window.Outcome{}
+	known := []string{waits}
 	for o := range window.Outcomes {
 		if o != window.Gap {
-			known[o.String()] = o
+			known = append(known, o.String())
 		}
-		t.outcomes[o] = len(t.names) == 0
 	}
-	t.waiting = len(t.names) == 0
+	slices.Sort(known)
 	for _, name := range t.names {
-		if name == waits {
-			t.waiting = true
+		if slices.Contains(known, name) {
 			continue
 		}
-		o, ok := known[name]
-		if !ok {
-			all := append(slices.Sorted(maps.Keys(known)), waits)
-			if near := spelling.Nearest(name, all); near != "" {
-				return fmt.Errorf("--outcome %s: is it %s?", name, near)
-			}
-			return fmt.Errorf("--outcome %s: want %s", name, strings.Join(all, ", "))
+		if near := spelling.Nearest(name, known); near != "" {
+			return fmt.Errorf("--outcome %s: is it %s?", name, near)
 		}
-		t.outcomes[o] = true
+		return fmt.Errorf("--outcome %s: want %s", name, strings.Join(known, ", "))
 	}
 	return nil
 }
@@ -268,7 +259,7 @@ const tapLine = "%9v %12v  %-24s  %-9s  %s"
 
 // print writes the line of a verdict, if it is wanted.
 func (t *tap) print(v *window.Verdict) (err error) {
-	if v.Waits && !t.waiting || !v.Waits && !t.outcomes[v.Outcome] {
+	if len(t.names) > 0 && !slices.Contains(t.names, outcomeOf(v)) {
 		return nil
 	}
 	if t.json {

@@ -8,16 +8,13 @@ import (
 	"sync/atomic"
 
 	tea "charm.land/bubbletea/v2"
+	"golang.org/x/term"
 )
 
 // isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // An aside is where log lines go that share a terminal with a screen: above the screen, while

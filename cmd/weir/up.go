@@ -245,8 +245,12 @@ func (u *up) run(ctx context.Context) (err error) {
 	if u.gen {
 		g.Go(func() error { return u.generate(running, broker.Addr(), past) })
 	}
-	if err := worker.answers(running, u.address); err != nil {
-		return g.Wait()
+	for ask := newAPI(u.address, u.cfg.HTTP.Token.Reveal()); ask.get(running, "health", nil, &boardHealth{}) != nil; {
+		select {
+		case <-running.Done():
+			return g.Wait()
+		case <-time.After(20 * time.Millisecond): // a worker was killed on the way
+		}
 	}
 	u.step("http", "%s   (/metrics /readyz /api/v1/status)", u.address)
 	u.step("redis", "%s   (the same windows, before the flush)", resp.Addr())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -35,7 +36,7 @@ func (u *up) watch(ctx context.Context, worker *worker) error {
 		}()
 		err := b.run(p)
 		if err == nil && b.interrupted {
-			return interrupt()
+			return syscall.Kill(os.Getpid(), syscall.SIGINT) // as where the terminal makes a signal of ctrl-C
 		}
 		return err
 	}
@@ -90,13 +91,4 @@ func keyboard() io.Reader {
 		return nil
 	}
 	return os.Stdin
-}
-
-// interrupt does what ctrl-C does where the terminal makes a signal of it.
-func interrupt() error {
-	p, err := os.FindProcess(os.Getpid())
-	if err != nil {
-		return err
-	}
-	return p.Signal(os.Interrupt)
 }

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -226,25 +224,5 @@ func (w *worker) kill() {
 	defer w.mu.Unlock()
 	if w.now != nil {
 		w.now.Kill()
-	}
-}
-
-// answers waits until a worker answers at a URL, or until ctx ends.
-func (w *worker) answers(ctx context.Context, url string) error {
-	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/livez", nil)
-		if err != nil {
-			return err
-		}
-		req.Close = true
-		res, err := http.DefaultTransport.RoundTrip(req)
-		if err == nil {
-			return res.Body.Close()
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(err, ctx.Err())
-		case <-time.After(20 * time.Millisecond): // a worker was killed on the way
-		}
 	}
 }
