@@ -322,23 +322,26 @@ func newLog(w io.Writer, l config.Log) *slog.Logger {
 		}
 		return a
 	}}
-	format, to := l.Format, w
+	format := l.Format
 	spool, spooled := w.(*spool)
 	if spooled {
-		to = spool.to
+		w = spool.to
 	}
 	if format == "auto" {
 		format = "json"
-		if isTerminal(to) {
+		if isTerminal(w) {
 			format = "text"
 		}
 	}
-	log := slog.New(slog.NewJSONHandler(w, o))
-	if format == "text" {
-		log = slog.New(slog.NewTextHandler(w, o))
+	log := func(w io.Writer) *slog.Logger {
+		if format == "text" {
+			return slog.New(slog.NewTextHandler(w, o))
+		}
+		return slog.New(slog.NewJSONHandler(w, o))
 	}
-	if spooled {
-		spool.say.Store(log)
+	if !spooled {
+		return log(w)
 	}
-	return log
+	spool.say.Store(log(w))
+	return log(spool)
 }

@@ -16,7 +16,7 @@ type spool struct {
 	to    io.Writer
 	lines chan spooled
 	lost  atomic.Int64
-	say   atomic.Pointer[slog.Logger] // the log that writes to the spool
+	say   atomic.Pointer[slog.Logger] // writes directly to to; only the goroutine uses it
 }
 
 // spooled is a line, or, with last, the message that ends the goroutine.
