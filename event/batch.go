@@ -36,15 +36,22 @@ type Batch struct {
 // that owns the partition, so that decompression and the walk over the records
 // cost that worker's CPU and not the fetcher's.
 //
-// Unpack calls yield for every batch in offset order and stops at the first
-// error; the Batch and what it points to are valid during the call. Done must
-// be called exactly once when the Part is no longer needed; its buffer is
-// then reused.
+// Its records are Packed. Outside of tests they are a packed of ingest/part.go.
 type Part struct {
 	Partition  int32
 	HighWater  int64 // end of the partition's log, as of this response
 	LastStable int64 // end of the log for a read_committed reader; at most HighWater
 	LogStart   int64 // first offset still in the log
-	Unpack     func(yield func(*Batch) error) error
-	Done       func()
+	Packed
+}
+
+// A Packed is the records of a Part.
+//
+// Unpack calls yield for every batch in offset order and stops at the first
+// error; the Batch and what it points to are valid during the call. Done must
+// be called exactly once when the Part is no longer needed; its buffer is
+// then reused.
+type Packed interface {
+	Unpack(yield func(*Batch) error) error
+	Done()
 }

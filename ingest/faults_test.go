@@ -379,7 +379,7 @@ func TestRightsAreAwaited(t *testing.T) {
 
 			hasty, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "secret", Group: "g"})
 			err := func() error {
-				g, err := hasty.Next(ctx)
+				g, err := wait(ctx, hasty)
 				if err != nil {
 					return err
 				}
@@ -395,7 +395,7 @@ func TestRightsAreAwaited(t *testing.T) {
 			read := make(chan error, 1)
 			k := newTaker(map[int32]int64{0: 0})
 			go func() {
-				g, err := s.Next(ctx)
+				g, err := wait(ctx, s)
 				if err == nil {
 					err = k.fetch(ctx, g, map[int32]int64{0: 5})
 				}

@@ -3,6 +3,7 @@ package ingest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,8 +61,8 @@ type fetch struct {
 // only when all its Parts are Done. Fetch calls deliver from one goroutine per
 // broker. While deliver blocks, it should watch ctx.
 //
-// Fetch retries after temporary errors, and logs them once. It returns ctx's
-// error, ErrEnded if the group takes the partitions away, an error that the
+// Fetch retries after temporary errors, and logs them once. It returns nil if the
+// group takes the partitions away, which Done reports, ctx's error, an error that the
 // caller must decide about (*RangeError, *RecreatedError, *BatchError), or an
 // error that a person must remedy. Parts already delivered stay valid.
 func (g *Generation) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
@@ -101,7 +102,10 @@ func (g *Generation) Fetch(ctx context.Context, from map[int32]int64, deliver fu
 		g.source.notices.gone(l.subject)
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		err = context.Cause(ctx)
+	}
+	if errors.Is(err, ErrEnded) {
+		return nil
 	}
 	return err
 }

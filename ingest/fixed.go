@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+
+	"weir/jobs"
 )
 
 // A Member has a fixed share of a topic's partitions: it is number Index, from 0, of Of
@@ -37,7 +39,7 @@ func (m Member) Owner(group string, partition int32) Member {
 // share waits until this Source's Member has a partition, and returns a Generation that
 // ends when its share changes, when the topic is deleted, or with ctx. Nothing is
 // committed: the caller knows where to begin.
-func (s *Source) share(ctx context.Context) (*Generation, error) {
+func (s *Source) share(ctx context.Context) (jobs.Generation, error) {
 	var g *Generation
 	for said := false; ; {
 		g = s.newGeneration(nil)

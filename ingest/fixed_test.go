@@ -76,7 +76,7 @@ func TestRestartOfOneMemberPausesNoOther(t *testing.T) {
 				p.Done()
 				return nil
 			})
-			if !errors.Is(err, ErrEnded) && !errors.Is(err, ErrClosed) {
+			if err != nil && !errors.Is(err, ErrClosed) {
 				t.Errorf("member %d: %v", i+1, err)
 			}
 		})
@@ -140,7 +140,7 @@ func TestPartitionsAddedToFixedMembers(t *testing.T) {
 	second, book := open(t, config)
 	waits := make(chan *Generation)
 	go func() {
-		g, err := second.Next(ctx)
+		g, err := wait(ctx, second)
 		if err != nil {
 			t.Error(err)
 		}

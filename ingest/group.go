@@ -14,6 +14,7 @@ import (
 
 	"weir/event"
 	"weir/internal/backoff"
+	"weir/jobs"
 )
 
 // A Generation is the time during which this process owns the same partitions.
@@ -51,11 +52,11 @@ type offer struct {
 // released. Next retries after temporary failures (a cluster or a topic that is
 // not there yet, an election, a lost connection) and logs them once. Its error
 // is ctx's, ErrClosed, or one that a person must remedy and whose text says
-// how.
+// how. The jobs.Generation is a *Generation.
 //
 // ctx bounds the wait and then the Generation: when ctx ends, Done closes, and
 // after Release the member leaves the group.
-func (s *Source) Next(ctx context.Context) (*Generation, error) {
+func (s *Source) Next(ctx context.Context) (jobs.Generation, error) {
 	if s.config.Group == "" {
 		return nil, ErrNoGroup
 	}

@@ -351,6 +351,9 @@ func (k *taker) fetch(ctx context.Context, g *Generation, ends map[int32]int64) 
 		return nil
 	}
 	if err == nil {
+		err = g.Err()
+	}
+	if err == nil {
 		return errors.New("Fetch returned without a reason")
 	}
 	if ok, _ := k.reached(ends); ends != nil && !ok {

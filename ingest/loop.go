@@ -319,13 +319,16 @@ func (l *loop) accept(p *partition, r *fetched, first bool, b *buffer) (part eve
 	known := [3]int64{r.highWater, r.lastStable, r.logStart}
 	if whole > 0 || known != p.bounds {
 		p.bounds = known
-		part, some = l.fetch.source.part(packed{
+		records := &packed{
 			partition: p.id,
 			from:      p.next,
 			to:        next,
 			set:       r.records[:whole],
 			aborted:   r.aborted,
-		}, r, b), true
+			source:    l.fetch.source,
+			buffer:    b,
+		}
+		part, some = records.part(r), true
 		p.next = next
 	}
 	if damage != nil {

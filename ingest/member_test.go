@@ -63,7 +63,7 @@ func held(ctx context.Context, s *Source) <-chan []int32 {
 	out := make(chan []int32, 100)
 	go func() {
 		for {
-			g, err := s.Next(ctx)
+			g, err := wait(ctx, s)
 			if err != nil {
 				return
 			}

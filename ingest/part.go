@@ -34,34 +34,42 @@ func (b *buffer) drop(limit int) {
 	b.free <- b // has room for every buffer of its loop
 }
 
-// A packed is the verified share of one partition in one response.
+// A packed is the verified share of one partition in one response: the records of an
+// event.Part.
 type packed struct {
 	partition int32
 	from, to  int64  // the offsets that it covers
 	set       []byte // whole, verified batches
 	aborted   []transaction
+
+	source *Source
+	buffer *buffer     // that set points into
+	done   atomic.Bool // Done was called
 }
 
-// part makes the event.Part of p, holding the buffer until it is Done.
-func (s *Source) part(p packed, f *fetched, b *buffer) event.Part {
-	b.hold()
-	var done atomic.Bool
-	keep := s.keptBuffer()
+// part makes an event.Part of p, which holds its buffer until it is Done.
+func (p *packed) part(f *fetched) event.Part {
+	p.buffer.hold()
 	return event.Part{
 		Partition:  p.partition,
 		HighWater:  max(f.highWater, p.to), // the broker takes its figures before it reads the log
 		LastStable: max(f.lastStable, p.to),
 		LogStart:   f.logStart,
-		Unpack: func(yield func(*event.Batch) error) error {
-			u := s.unpackers.Get().(*unpacker)
-			defer s.unpackers.Put(u)
-			return u.unpack(&p, yield)
-		},
-		Done: func() {
-			if done.CompareAndSwap(false, true) {
-				b.drop(keep)
-			}
-		},
+		Packed:     p,
+	}
+}
+
+// Unpack implements event.Packed, on the goroutine of the worker that calls it.
+func (p *packed) Unpack(yield func(*event.Batch) error) error {
+	u := p.source.unpackers.Get().(*unpacker)
+	defer p.source.unpackers.Put(u)
+	return u.unpack(p, yield)
+}
+
+// Done implements event.Packed.
+func (p *packed) Done() {
+	if p.done.CompareAndSwap(false, true) {
+		p.buffer.drop(p.source.keptBuffer())
 	}
 }
 

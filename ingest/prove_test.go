@@ -228,7 +228,7 @@ func TestMembersThatTakeEachOtherForDead(t *testing.T) {
 		p.book = book
 		all.Go(func() {
 			for {
-				g, err := s.Next(ctx)
+				g, err := wait(ctx, s)
 				if err != nil {
 					return
 				}

@@ -149,7 +149,7 @@ func (g *fakeGeneration) Fetch(ctx context.Context, from map[int32]int64, delive
 			b := event.Batch{Partition: p, First: at, Next: end, Records: log[at:end]}
 			next[p] = end
 			if err := deliver(event.Part{Partition: p, HighWater: int64(len(log)), LastStable: int64(len(log)),
-				Unpack: func(yield func(*event.Batch) error) error { return yield(&b) }, Done: func() {}}); err != nil {
+				Packed: oneBatch{&b}}); err != nil {
 				return nil
 			}
 		}
@@ -163,6 +163,12 @@ func (g *fakeGeneration) Fetch(ctx context.Context, from map[int32]int64, delive
 	}
 	return nil
 }
+
+// A oneBatch is the records of a Part.
+type oneBatch struct{ b *event.Batch }
+
+func (o oneBatch) Unpack(yield func(*event.Batch) error) error { return yield(o.b) }
+func (o oneBatch) Done()                                       {}
 
 func (g *fakeGeneration) Commit(_ context.Context, next map[int32]int64) error {
 	g.s.mu.Lock()

@@ -68,7 +68,7 @@ func (g slowGeneration) Fetch(ctx context.Context, from map[int32]int64, deliver
 	log := g.s.log.parts[0]
 	for at := from[0]; at < int64(len(log)); at++ {
 		b := event.Batch{First: at, Next: at + 1, Records: log[at : at+1]}
-		if err := deliver(event.Part{HighWater: at + 1, LastStable: at + 1, Unpack: func(yield func(*event.Batch) error) error { return yield(&b) }, Done: func() {}}); err != nil {
+		if err := deliver(event.Part{HighWater: at + 1, LastStable: at + 1, Packed: oneBatch{&b}}); err != nil {
 			return nil
 		}
 		select {

@@ -281,7 +281,7 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 	}
 	cancel()
 	job, err := jobs.New(jobs.Config{
-		Spec: s, Topic: j.Topic, Source: kafkaSource{src}, Sink: sink, Schemas: schemas,
+		Spec: s, Topic: j.Topic, Source: src, Sink: sink, Schemas: schemas,
 		Workers: cfg.Workers,
 		Flush:   time.Duration(cfg.Flush.Interval), Zero: o.zero, Rollup: time.Duration(cfg.Rollup.Interval),
 		Memory:    memory,

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -188,31 +187,7 @@ func sinkJobs(cfg *config.Config) (all []clickhouse.Job) {
 	return all
 }
 
-// kafkaSource adapts ingest's types to the interfaces that jobs declares.
-type kafkaSource struct{ *ingest.Source }
-
-func (s kafkaSource) Next(ctx context.Context) (jobs.Generation, error) {
-	g, err := s.Source.Next(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return kafkaGeneration{g}, nil
-}
-
-type kafkaGeneration struct{ *ingest.Generation }
-
-// Fetch returns nil if the partitions were taken away, because Done reports
-// that.
-func (g kafkaGeneration) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
-	err := g.Generation.Fetch(ctx, from, deliver)
-	if errors.Is(err, ingest.ErrEnded) {
-		return nil
-	}
-	return err
-}
-
 var (
-	_ jobs.Source     = kafkaSource{}
-	_ jobs.Generation = kafkaGeneration{}
-	_ jobs.Sink       = (*clickhouse.Sink)(nil)
+	_ jobs.Source = (*ingest.Source)(nil)
+	_ jobs.Sink   = (*clickhouse.Sink)(nil)
 )

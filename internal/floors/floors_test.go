@@ -44,7 +44,7 @@ var floor = []struct {
 	{"weir/flow", 1.25, "the order of a flush, as pure as the core"},
 	{"weir/audit", 1.25, "what adds up, as pure as the core"},
 	{"weir/flow/rounds", 1.25, "the order of rollups and writes, as pure as the core"},
-	{"weir/ingest", 2, "Kafka"},
+	{"weir/ingest", 2.5, "Kafka, as a source of jobs"},
 	{"weir/sinks/sinktest", 3, "one suite for every sink"},
 	{"weir/sinks/...", 2, "where changes become durable"},
 	{"weir/schemas/schematest", 3, "a registry for tests"},
