@@ -35,7 +35,6 @@
 //	glue.go        the frame of AWS Glue's serializers
 //	cells.go       TSV and CSV
 //	inside.go      paths that go on inside a text
-//	leaves.go      the values that a schema has, for a job that is made from it
 //	field.go function.go
 //	               the first of several paths, and the functions on texts
 //	compare.go     exact comparison of numbers

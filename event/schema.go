@@ -13,6 +13,10 @@ type Schema struct {
 	Avro    *AvroType
 	Message *MessageType
 	Wrong   string
+
+	// Tree returns a value with all that is in it, as encoding/json with UseNumber reads a document. It is
+	// for a first look: Readers tell what is counted. It is nil if Wrong is not empty.
+	Tree func(value []byte) (any, error)
 }
 
 // Leads reports whether a path can lead to a value of the schema, or leads into the envelope.

@@ -21,19 +21,29 @@ func parseAvro(text string, references []string) (*event.Schema, error) {
 			continue
 		}
 		seen[r] = true
-		if _, err := cache.Parse(forWriter(r), avro.WithLaxNames(nil)); err != nil {
+		if _, err := cache.Parse(forWriter(r), avroOptions...); err != nil {
 			return nil, fmt.Errorf("a schema that it refers to: %w", err)
 		}
 	}
-	parsed, err := cache.Parse(forWriter(text), avro.WithLaxNames(nil))
+	parsed, err := cache.Parse(forWriter(text), avroOptions...)
 	if err != nil {
 		return nil, err
 	}
 	root, c := parsed.Root(), avroTypes{}
 	c.define(root)
 	t, err := c.of(root, "")
-	return &event.Schema{Avro: t}, err
+	return &event.Schema{Avro: t, Tree: func(value []byte) (any, error) {
+		var v any
+		rest, err := parsed.Decode(value, &v)
+		if err == nil && len(rest) > 0 {
+			err = event.ErrAvroTrail
+		}
+		return tree(v), err
+	}}, err
 }
+
+// avroOptions lets a schema have any names, and leaves times the numbers that they are.
+var avroOptions = []avro.SchemaOpt{avro.WithLaxNames(nil), avro.CustomType{AvroType: "long"}, avro.CustomType{AvroType: "int"}}
 
 // forWriter removes from the text of a schema what says nothing about the bytes of a value: defaults, aliases and
 // orders, which are for readers that have a schema of their own, as weir has not; a namespace that is null; and

@@ -14,4 +14,5 @@
 //	file.go      a schema in a file
 //	avro.go      Avro's schemas
 //	protobuf.go  files of Protobuf
+//	tree.go      all that is in a value
 package schemas

@@ -154,7 +154,7 @@ func (f protoFile) schema(n event.SchemaName) *event.Schema {
 		}
 		list = m.Messages()
 	}
-	return &event.Schema{Message: protoTypes{}.of(m)}
+	return protoSchema(m)
 }
 
 // openProto reads the message of a name in a file. The name may be left out if the file has
@@ -191,7 +191,7 @@ func openProto(file, message string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{Digest: digest(append(b, found.FullName()...)), schema: &event.Schema{Message: protoTypes{}.of(found)}}, nil
+	return &File{Digest: digest(append(b, found.FullName()...)), schema: protoSchema(found)}, nil
 }
 
 // appendFile appends a file and those that it imports, without comments.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,11 +148,9 @@ func inferJob(ctx context.Context, cfg *config.Config, origins *config.Origins, 
 		}
 	}
 	if facts.Read > 0 {
-		outcomes, waiting, err := tryJob(ctx, text.Bytes(), records, facts)
-		if err != nil {
+		if err := tryJob(ctx, &text, records, facts); err != nil {
 			return err
 		}
-		writeOutcomes(&text, facts, outcomes, waiting)
 	}
 	if _, err := out.Write(text.Bytes()); err != nil {
 		return err
@@ -177,38 +174,17 @@ func nothingRead(f *infer.Facts, topic string, from infer.Schemas) error {
 	return &exit{exitFailed, fmt.Errorf("no record of topic %s %s", topic, wrong), hint}
 }
 
-// writeOutcomes writes what the job does with the records that it is made of.
-func writeOutcomes(text *bytes.Buffer, facts *infer.Facts, outcomes [window.Outcomes]int, waiting int) {
-	fmt.Fprintf(text, "# Of these %d records the job counts %d", facts.Records, outcomes[window.Counted])
-	if facts.Each != "" {
-		text.WriteString(" events")
+// newestRecords returns the records of spans, with their keys and headers.
+func newestRecords(ctx context.Context, src *ingest.Source, spans map[int32]event.Span) (records []event.Record, err error) {
+	if len(spans) == 0 {
+		return nil, nil
 	}
-	for o, n := range outcomes {
-		if n > 0 && window.Outcome(o) != window.Counted {
-			fmt.Fprintf(text, ", %d are %v", n, window.Outcome(o))
-		}
-	}
-	if waiting > 0 {
-		fmt.Fprintf(text, ", %d wait for a schema that cannot be had", waiting)
-	}
-	text.WriteString(".\n")
-}
-
-// newestRecords returns the records of spans, with their keys and headers, by partition.
-func newestRecords(ctx context.Context, src *ingest.Source, spans map[int32]event.Span) ([]event.Record, error) {
 	from, bytes := map[int32]int64{}, 0
 	for p, span := range spans {
 		from[p] = span.First
 	}
-	if len(spans) == 0 {
-		return nil, nil
-	}
-	found := map[int32][]event.Record{}
-	err := fetch(ctx, src, from, func(b *event.Batch) error {
-		span, wanted := spans[b.Partition]
-		if !wanted {
-			return nil
-		}
+	err = fetch(ctx, src, from, func(b *event.Batch) error {
+		span := spans[b.Partition]
 		for _, rec := range b.Records {
 			if rec.Offset < span.First || rec.Offset >= span.Next {
 				continue
@@ -217,7 +193,7 @@ func newestRecords(ctx context.Context, src *ingest.Source, spans map[int32]even
 			if rec.Envelope != nil {
 				rec.Envelope = &event.Envelope{Key: slices.Clone(rec.Envelope.Key), Headers: slices.Clone(rec.Envelope.Headers)}
 			}
-			found[b.Partition] = append(found[b.Partition], rec)
+			records = append(records, rec)
 			bytes += len(rec.Value)
 		}
 		if b.Next >= span.Next {
@@ -228,45 +204,50 @@ func newestRecords(ctx context.Context, src *ingest.Source, spans map[int32]even
 		}
 		return nil
 	})
-	var records []event.Record
-	for _, p := range slices.Sorted(maps.Keys(found)) {
-		records = append(records, found[p]...)
-	}
 	return records, err
 }
 
-// tryJob returns the outcomes of records under the job that is made of their facts, and how
-// many wait for a schema.
-func tryJob(ctx context.Context, text []byte, records []event.Record, facts *infer.Facts) (outcomes [window.Outcomes]int, waiting int, err error) {
-	o := config.Options{File: "the job", Data: text}
+// tryJob writes what the job in a text does with the records that it is made of.
+func tryJob(ctx context.Context, text *bytes.Buffer, records []event.Record, facts *infer.Facts) error {
+	o := config.Options{File: "the job", Data: text.Bytes()}
 	if facts.Framed {
 		o.Env = os.Environ() // which may have the password of the registry
 	}
 	cfg, _, err := config.Load(o)
 	if err != nil {
-		return outcomes, 0, err
+		return err
 	}
 	spec := cfg.Jobs[0].Spec()
 	judge, err := window.NewJudge(spec)
 	if err != nil {
-		return outcomes, 0, err
+		return err
 	}
-	r := &reading{judge: judge, schemas: facts}
+	schemas, end, err := schemasOf(cfg, &cfg.Jobs[0], spec)
+	if err != nil {
+		return err
+	}
+	defer end()
+	s, r := newSample(), &reading{judge: judge, schemas: schemas}
 	judge.Start(0, 0, 0)
-	for i := range records {
-		rec := records[i]
+	for i, rec := range records {
 		rec.Offset = int64(i)
-		err := r.judged(ctx, &event.Batch{First: rec.Offset, Next: rec.Offset + 1, Records: []event.Record{rec}}, func(v *window.Verdict) error {
-			if v.Waits {
-				waiting++
-			} else {
-				outcomes[v.Outcome]++
-			}
-			return nil
-		})
-		if err != nil {
-			return outcomes, waiting, err
+		err := r.judged(ctx, &event.Batch{First: rec.Offset, Next: rec.Offset + 1, Records: []event.Record{rec}}, s.add)
+		if err != nil && !errors.Is(err, errRead) {
+			return err
 		}
 	}
-	return outcomes, waiting, nil
+	fmt.Fprintf(text, "# Of these %d records the job counts %d", facts.Records, s.outcomes[window.Counted])
+	if facts.Each != "" {
+		text.WriteString(" events")
+	}
+	for o, n := range s.outcomes {
+		if n > 0 && window.Outcome(o) != window.Counted {
+			fmt.Fprintf(text, ", %d are %v", n, window.Outcome(o))
+		}
+	}
+	if s.waiting > 0 {
+		fmt.Fprintf(text, ", %d wait for a schema that cannot be had", s.waiting)
+	}
+	text.WriteString(".\n")
+	return nil
 }

@@ -17,7 +17,7 @@ import (
 // Write writes what is known, as comments, and a job of that name for the topic. isColumn says whether
 // a configuration can give a name to a column.
 func (f *Facts) Write(w io.Writer, name, topic string, isColumn func(string) bool) error {
-	j := &jobText{facts: f, isColumn: isColumn, names: map[string]bool{"users": true, "places": true}}
+	j := &jobText{Facts: f, choice: f.choose(), isColumn: isColumn, names: map[string]bool{"users": true, "places": true}}
 	j.about(topic)
 	if f.Read > 0 {
 		j.table()
@@ -30,102 +30,83 @@ func (f *Facts) Write(w io.Writer, name, topic string, isColumn func(string) boo
 // A jobText is the output while it is written.
 type jobText struct {
 	strings.Builder
-	facts    *Facts
+	*Facts
+	choice
 	isColumn func(string) bool
 	names    map[string]bool // those of columns and measures so far
 }
 
-// line writes a line.
-func (j *jobText) line(format string, args ...any) { fmt.Fprintf(j, format+"\n", args...) }
-
-// remark writes a line with a remark behind it.
-func (j *jobText) remark(text, remark string) {
+// line writes a line. What is behind a tab is a remark, if it is not empty.
+func (j *jobText) line(format string, args ...any) {
+	text, remark, _ := strings.Cut(fmt.Sprintf(format, args...), "\t")
 	if remark != "" {
 		text = fmt.Sprintf("%-70s # %s", text, remark)
 	}
-	j.line("%s", text)
+	j.WriteString(text + "\n")
 }
 
 // about says how many records there are, and what they are.
 func (j *jobText) about(topic string) {
-	f := j.facts
-	stamp := func(t event.Time) string { return time.UnixMilli(int64(t)).UTC().Format("2006-01-02T15:04:05Z") }
-	j.line("# %d records of the topic %s, written from %s to %s.", f.Records, topic, stamp(f.first), stamp(f.last))
-	if f.Read > 0 {
-		j.line("# %s of them are %s.", share(f.Read, f.Records), f.Format)
-		if f.Each != "" {
-			j.line("# They are arrays of %d events; a field that begins with record: is beside the array.", f.Events)
-		}
+	stamp := func(t event.Time) string { return time.UnixMilli(int64(t)).UTC().Format(time.RFC3339) }
+	j.line("# %d records of the topic %s, written from %s to %s.", j.Records, topic, stamp(j.first), stamp(j.last))
+	if j.Read > 0 {
+		j.line("# %s of them are %s.", share(j.Read, j.Records), j.Format)
 	}
-	if f.Named > 0 {
+	if j.Each != "" {
+		j.line("# They are arrays of %d events; a field that begins with record: is beside the array.", j.Events)
+	}
+	if j.Named > 0 {
 		why := "schemas of a registry, which weir infer asks with --registry.url"
-		if f.decoder.from.File != nil || f.decoder.from.Registry != nil {
+		if j.from.File != nil || j.from.Registry != nil {
 			why = "schemas that are not known, or do not fit"
 		}
-		j.line("# %s of them name %s: %s.", share(f.Named, f.Records), why, f.SchemaNames())
+		j.line("# %s of them name %s: %s.", share(j.Named, j.Records), why, j.SchemaNames())
 	}
-}
-
-// SchemaNames names the first ten of Schemas.
-func (f *Facts) SchemaNames() string {
-	const most = 10
-	text := strings.Join(f.Schemas[:min(len(f.Schemas), most)], ", ")
-	if len(f.Schemas) > most {
-		text += fmt.Sprintf(" and %d more", len(f.Schemas)-most)
-	}
-	return text
 }
 
 // table writes a table of the fields.
 func (j *jobText) table() {
-	f := j.facts
 	width := len("field")
-	for _, x := range f.fields {
+	for _, x := range j.fields {
 		width = max(width, len(event.PathText(x.path)))
 	}
 	width = min(width, 50)
 	j.line("#\n# %-*s  present  distinct  values", width, "field")
-	for _, x := range f.fields {
-		if x.present+x.kinds[event.Null] > 0 || !x.overlaps(f.fields) { // else other records have an object there
-			j.line("# %-*s  %7s  %8d  %s", width, printable(event.PathText(x.path)), share(x.present, f.Events), len(x.values), x.describe())
+	for _, x := range j.fields {
+		about := x.describe()
+		if slices.Contains(j.choice[eventTime], x) {
+			about = fmt.Sprintf("a time (%v), %s", units[x.unit()], about)
+		}
+		if x.present > 0 || !x.overlaps(j.fields) { // else null, where others have an object
+			j.line("# %-*s  %7s  %8d  %s", width, names(x), share(x.present, j.Events), len(x.values), about)
 		}
 	}
-	if f.more {
+	if j.more {
 		j.line("# There are more fields than these %d.", maxFields)
 	}
+	j.line("#")
 }
 
 // describe says what the values are: their types, the most frequent, or the range.
-func (x *Field) describe() string {
+func (x *field) describe() string {
 	const most = 4
 	var kinds []string
-	for k, name := range map[event.Kind]string{event.String: "text", event.Number: "number", event.Bool: "bool", event.Composite: "array or map", event.Null: "null"} {
+	for k, name := range []string{event.Composite: "array", event.Bool: "bool", event.Null: "null", event.Number: "number", event.String: "text"} {
 		if x.kinds[k] > 0 {
 			kinds = append(kinds, name)
 		}
 	}
-	slices.Sort(kinds)
-	if x.declared {
-		kinds = append(kinds, fmt.Sprintf("a time (%v)", x.unit))
+	text := strings.Join(kinds, ", ")
+	if len(x.values) > most && x.only(event.Number) {
+		return fmt.Sprintf("%s from %s to %s", text, strconv.FormatFloat(x.min, 'f', -1, 64), strconv.FormatFloat(x.max, 'f', -1, 64))
 	}
 	values := slices.SortedFunc(maps.Keys(x.values), func(a, b string) int {
 		return cmp.Or(cmp.Compare(x.values[b], x.values[a]), cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 	})
-	text, more := strings.Join(kinds, ", "), len(values) > most
-	switch {
-	case x.present+x.kinds[event.Null] == 0:
-		return "in no record"
-	case len(values) == 0:
-		return text
-	case x.only(event.Number) && more:
-		return fmt.Sprintf("%s from %s to %s", text, strconv.FormatFloat(x.min, 'f', -1, 64), strconv.FormatFloat(x.max, 'f', -1, 64))
-	case more:
-		values = values[:most]
+	for i, v := range values[:min(len(values), most)] {
+		text += [...]string{": ", ", "}[min(i, 1)] + printable(v)
 	}
-	for i, v := range values {
-		values[i] = printable(v)
-	}
-	if text += ": " + strings.Join(values, ", "); more {
+	if len(values) > most {
 		text += " and more"
 	}
 	return text
@@ -133,87 +114,78 @@ func (x *Field) describe() string {
 
 // job writes the job.
 func (j *jobText) job(name, topic string) {
-	f, c := j.facts, j.facts.choose()
-	j.line("#\njobs:\n  - name: %s\n    topic: %s", quote(name), quote(topic))
-	j.format()
-	if times := c[eventTime]; times != nil {
-		remark := share(times[0].present, f.Events) + " have it"
-		var others []string
-		for _, x := range times[1:] {
-			others = append(others, fmt.Sprintf("%s (%v)", names(x), x.unit))
+	j.line("jobs:\n  - name: %s\n    topic: %s", quote(name), quote(topic))
+	if j.Format != event.JSON {
+		j.line("    format: %v", j.Format)
+	}
+	if j.Each != "" {
+		j.line("    each: %s", quote(event.PathText(j.Each)))
+	} else if j.arrays != nil {
+		j.line("    # each: %s\twould count the elements of an array as the events, with paths inside of them; arrays: %s", quote(event.PathText(j.arrays[0])), printable(strings.Join(j.arrays, " ")))
+	}
+	if j.from.File != nil {
+		j.line("    schema_file: %s", quote(j.from.Name))
+	}
+	if j.from.Message != "" {
+		j.line("    message: %s", quote(j.from.Message))
+	}
+	if times := j.choice[eventTime]; times != nil {
+		others := ""
+		for i, x := range times[1:] {
+			others += fmt.Sprintf("%s%s (%v)", [...]string{"; others: ", ", "}[min(i, 1)], names(x), units[x.unit()])
 		}
-		if others != nil {
-			remark += "; others: " + strings.Join(others, ", ")
-		}
-		j.remark(fmt.Sprintf("    time: {field: %s, unit: %v}", paths(times[0]), times[0].unit), remark)
+		j.line("    time: {field: %s, unit: %v}\t%s have it%s", paths(times[0]), units[times[0].unit()], share(times[0].present, j.Events), others)
 	} else {
-		j.remark("    time: {unit: record}", "no field is a time within a day of its record's: this is the timestamp of the record"+others("; times by their type: ", c[anyTime]))
+		j.line("    time: {unit: record}\tno field is a time within a day of its record's: this is the timestamp of the record")
 	}
 	j.line("    window: 1m")
-	if by, left := first(2, c[group]); by == nil {
-		j.remark("    # by: []", "no field has few values, and often")
+	by, left := first(2, j.choice[group])
+	if by == nil {
+		j.line("    # by: []\tno field has few values, and often")
 	} else {
-		j.remark("    by:", others("others with few values: ", left))
-		for _, x := range by {
-			lacks := ""
-			if x.present < f.Events {
-				lacks = ", default: none"
-			}
-			j.remark(fmt.Sprintf("      - {name: %s, field: %s%s}", j.column(x), paths(x), lacks), fmt.Sprintf("%d values, in %s", len(x.values), share(x.present, f.Events)))
-		}
+		j.line("    by:\t%s", others("others with few values: ", left))
 	}
-	if ids := c[eventID]; ids != nil {
+	for _, x := range by {
+		lacks := ""
+		if x.present < j.Events {
+			lacks = ", default: none"
+		}
+		j.line("      - {name: %s, field: %s%s}\t%d values, in %s", j.column(x), paths(x), lacks, len(x.values), share(x.present, j.Events))
+	}
+	if ids := j.choice[eventID]; ids != nil {
 		exact := ""
-		if f.Each != "" {
+		if j.Each != "" {
 			exact = ", exact: true"
 		}
-		j.remark(fmt.Sprintf("    dedupe: {field: %s%s}", paths(ids[0]), exact), "another value in every event")
+		j.line("    dedupe: {field: %s%s}\tanother value in every event", paths(ids[0]), exact)
 	}
-	j.measures(c)
+	j.measures()
 }
 
-// format writes what the records are.
-func (j *jobText) format() {
-	f := j.facts
-	if f.Format != event.JSON {
-		j.line("    format: %v", f.Format)
-	}
-	switch {
-	case f.Each != "":
-		j.line("    each: %s", quote(event.PathText(f.Each)))
-	case f.arrays != nil:
-		j.remark("    # each: "+quote(event.PathText(f.arrays[0])), "would count the elements of an array as the events, with paths inside of them; arrays: "+printable(strings.Join(f.arrays, " ")))
-	}
-	if from := f.decoder.from; from.File != nil {
-		j.line("    schema_file: %s", quote(from.Name))
-		if from.Message != "" {
-			j.line("    message: %s", quote(from.Message))
-		}
-	}
-}
-
-func (j *jobText) measures(c choice) {
+// measures writes users, positions and amounts.
+func (j *jobText) measures() {
 	// Where a known user is missing, another field stands in.
 	n := 2
-	if c[user] != nil && c[user][0].present == j.facts.Events {
+	if j.choice[user] != nil && j.choice[user][0].present == j.Events {
 		n = 1
 	}
-	users, left := first(n, c[user])
-	amounts, _ := first(2, c[amount])
+	users, left := first(n, j.choice[user])
+	amounts, _ := first(2, j.choice[amount])
 	if users == nil && amounts == nil {
-		j.remark("    # measures:", "no field looks like users or amounts; hits are always counted")
+		j.line("    # measures:\tno field looks like users or amounts; hits are always counted")
 	} else {
 		j.line("    measures:")
 	}
 	if users != nil {
-		j.remark(fmt.Sprintf("      - {name: users, kind: hll, field: %s%s}", paths(users...), j.optional(users...)), others("others: ", left))
+		j.line("      - {name: users, kind: hll, field: %s%s}\t%s", paths(users...), j.optional(users...), others("others: ", left))
 	}
-	if lon, lat := c.position(); lon != nil {
-		comment, member, remark := "# ", "ID", "positions: for ID, write the field that says whose they are"
+	if lon, lat := j.position(); lon != nil {
+		place := fmt.Sprintf("lon: %s, lat: %s, optional: true}", paths(lon), paths(lat))
 		if users != nil {
-			comment, member, remark = "", paths(users...), ""
+			j.line("      - {name: places, kind: geo, member: %s, %s", paths(users...), place)
+		} else {
+			j.line("      # - {name: places, kind: geo, member: ID, %s\tpositions: for ID, write the field that says whose they are", place)
 		}
-		j.remark(fmt.Sprintf("      %s- {name: places, kind: geo, member: %s, lon: %s, lat: %s, optional: true}", comment, member, paths(lon), paths(lat)), remark)
 	}
 	for _, x := range amounts {
 		j.line("      - {name: %s, kind: sum, field: %s, scale: %d%s}", j.column(x), paths(x), x.scale, j.optional(x))
@@ -221,7 +193,7 @@ func (j *jobText) measures(c choice) {
 }
 
 // column returns a name for the column of a field that no other one has.
-func (j *jobText) column(x *Field) string {
+func (j *jobText) column(x *field) string {
 	name := plainName(hump.ReplaceAllString(x.last(), "${1}_$2"))
 	if name == "" {
 		name = "field"
@@ -237,21 +209,21 @@ func (j *jobText) column(x *Field) string {
 
 // optional returns the setting of a measure that events may lack: none of the fields is in
 // all of them.
-func (j *jobText) optional(fields ...*Field) string {
-	if slices.ContainsFunc(fields, func(x *Field) bool { return x.present == j.facts.Events }) {
+func (j *jobText) optional(fields ...*field) string {
+	if slices.ContainsFunc(fields, func(x *field) bool { return x.present == j.Events }) {
 		return ""
 	}
 	return ", optional: true"
 }
 
 // first returns the first n fields, and the others.
-func first(n int, fields []*Field) (some, left []*Field) {
+func first(n int, fields []*field) (some, left []*field) {
 	n = min(n, len(fields))
 	return fields[:n:n], fields[n:]
 }
 
 // paths writes fields as a configuration has them: of several, the first that is there counts.
-func paths(fields ...*Field) string {
+func paths(fields ...*field) string {
 	var all []string
 	for _, x := range fields {
 		all = append(all, quote(event.PathText(x.path)))
@@ -263,7 +235,7 @@ func paths(fields ...*Field) string {
 }
 
 // names writes fields for a remark.
-func names(fields ...*Field) string {
+func names(fields ...*field) string {
 	var all []string
 	for _, x := range fields {
 		all = append(all, printable(event.PathText(x.path)))
@@ -272,7 +244,7 @@ func names(fields ...*Field) string {
 }
 
 // others names fields behind some words, if there are any.
-func others(words string, fields []*Field) string {
+func others(words string, fields []*field) string {
 	if len(fields) == 0 {
 		return ""
 	}

@@ -1,7 +1,6 @@
 package infer
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,12 +8,9 @@ import (
 	"weir/event"
 )
 
-// A role is what a job makes of a field.
-type role int
-
+// The roles are what a job makes of a field.
 const (
-	eventTime role = iota
-	anyTime        // no time of the event, but one by its type
+	eventTime = iota
 	longitude
 	latitude
 	eventID
@@ -24,7 +20,7 @@ const (
 )
 
 // A choice has the fields of each role, the best first.
-type choice map[role][]*Field
+type choice [group + 1][]*field
 
 const (
 	groupValues = 50 // most that a group column should have
@@ -40,81 +36,79 @@ var (
 	idWords     = words(`^(uuid|id|guid)$`)
 	latWords    = words(`^(lat|latitude)$`)
 	lonWords    = words(`^(lon|lng|long|longitude)$`)
+	timeWords   = words(`(^|[^a-z])(ts|at|time|timestamp|tstamp|date)$|timestamp|_ts$|time$|(?-i:At)$`)
 	userWords   = words(`user|visitor|anonymous|customer|member|account|person|distinct_?id|device_?id|client_?id|player|subject|^uid$`)
+	noWords     = words(`a^`)
 )
 
 // roles are the rules: a field gets the first role that it fits. Of the fields of a role those whose names have
 // the words come first, then the more frequent ones, and among these the ones with the
 // words of tie.
-var roles = []struct {
-	role       role
+var roles = [...]struct {
 	words, tie *regexp.Regexp
-	fits       func(x *Field, events int) bool
+	fits       func(x *field, events int) bool
 }{
-	{eventTime, nil, words(`(^|[^a-z])(ts|at|time|timestamp|tstamp|date)$|timestamp|_ts$|time$|(?-i:At)$`), (*Field).isTime},
-	{anyTime, nil, nil, func(x *Field, _ int) bool { return x.declared }},
-	{longitude, nil, nil, func(x *Field, _ int) bool { return x.isDegrees(lonWords, 180) }},
-	{latitude, nil, nil, func(x *Field, _ int) bool { return x.isDegrees(latWords, 85) }}, // as far as geohashes go
-	{eventID, nil, nil, func(x *Field, events int) bool {
-		// Another one in each event, and not one of a user, unless the field itself is named like both.
+	// Nine in ten values are times in one unit, near that of their record, and half of the events have one.
+	eventTime: {noWords, timeWords, func(x *field, events int) bool {
+		n := x.times[x.unit()]
+		return 10*n >= 9*x.present && 2*n >= events
+	}},
+	longitude: {noWords, noWords, func(x *field, _ int) bool { return x.isDegrees(lonWords, 180) }},
+	latitude:  {noWords, noWords, func(x *field, _ int) bool { return x.isDegrees(latWords, 85) }}, // as far as geohashes go
+	// Another one in each event, and not one of a user, unless the field itself is named like both.
+	eventID: {noWords, noWords, func(x *field, events int) bool {
 		return eventWords.MatchString(x.last()) && (!userWords.MatchString(x.whose()) || x.whose() == x.last()) &&
 			len(x.values) == events && x.only(event.String, event.Number)
 	}},
-	{user, words(`^user(_?id)?$`), nil, func(x *Field, _ int) bool {
+	user: {words(`^user(_?id)?$`), noWords, func(x *field, _ int) bool {
 		return userWords.MatchString(x.whose()) && len(x.values) > 1 && x.only(event.String, event.Number)
 	}},
-	{amount, nil, nil, func(x *Field, _ int) bool {
+	amount: {noWords, noWords, func(x *field, _ int) bool {
 		return amountWords.MatchString(x.last()) && x.only(event.Number) && x.scale <= maxScale && x.max < 1e9 && x.min > -1e9
 	}},
-	{group, groupWords, nil, func(x *Field, events int) bool {
+	group: {groupWords, noWords, func(x *field, events int) bool {
 		few := len(x.values) > 1 && len(x.values) <= groupValues && 4*len(x.values) <= events && 2*x.present >= events
 		return few && (x.only(event.String, event.Bool) || x.kinds[event.Composite] == 0 && groupWords.MatchString(x.last()))
 	}},
 }
 
 // choose gives each field its role.
-func (f *Facts) choose() choice {
-	c := choice{}
-	for _, x := range f.fields {
-		if x.present == 0 || x.overlaps(f.fields) {
-			continue
-		}
-		for _, r := range roles {
-			if r.fits(x, f.Events) {
-				c[r.role] = append(c[r.role], x)
+func (e *events) choose() (c choice) {
+	for _, x := range e.fields {
+		for i, r := range roles {
+			if x.present > 0 && !x.overlaps(e.fields) && r.fits(x, e.Events) {
+				c[i] = append(c[i], x)
 				break
 			}
 		}
 	}
-	for _, r := range roles {
-		slices.SortStableFunc(c[r.role], func(a, b *Field) int {
-			return cmp.Or(rank(r.words, a, b), cmp.Compare(b.present, a.present), trueFirst(a.inEvent(), b.inEvent()), trueFirst(a.declared, b.declared),
-				rank(r.tie, a, b), cmp.Compare(strings.Count(a.path, "."), strings.Count(b.path, ".")))
-		})
+	for i, r := range roles {
+		rank := func(x *field) []int {
+			return []int{truth(r.words.MatchString(x.last())), x.present, truth(x.inEvent()), truth(r.tie.MatchString(x.last())), -strings.Count(x.path, ".")}
+		}
+		slices.SortStableFunc(c[i], func(a, b *field) int { return slices.Compare(rank(b), rank(a)) })
 	}
 	return c
 }
 
-// isTime reports whether nine in ten values are times in one unit, near that of their record, and
-// half of the events have one. It notes the unit.
-func (x *Field) isTime(events int) bool {
-	for i, unit := range units {
-		if n := x.times[i]; (!x.declared || x.unit == unit) && 10*n >= 9*x.present && 2*n >= events {
-			x.unit = unit
-			return true
-		}
+func truth(b bool) int {
+	if b {
+		return 1
 	}
-	return false
+	return 0
 }
 
+// unit returns the index of the unit in which most values are times.
+func (x *field) unit() int { return slices.Index(x.times[:], slices.Max(x.times[:])) }
+
 // isDegrees reports whether a field has the name, and numbers of at most so many degrees.
-func (x *Field) isDegrees(name *regexp.Regexp, most float64) bool {
+func (x *field) isDegrees(name *regexp.Regexp, most float64) bool {
 	return name.MatchString(x.last()) && x.only(event.Number) && x.min >= -most && x.max <= most
 }
 
 // whose returns the last key of a path, and for an id within an object the name of that too:
 // visitor_id for visitor.id.
-func (x *Field) whose() string {
+func (x *field) whose() string {
 	last, above := x.last(), strings.TrimRight(x.parent(), ".")
 	if !idWords.MatchString(last) || above == "" {
 		return last
@@ -123,7 +117,7 @@ func (x *Field) whose() string {
 }
 
 // position returns two fields beside each other, in the same events; nil if there are none.
-func (c choice) position() (lon, lat *Field) {
+func (c *choice) position() (lon, lat *field) {
 	for _, lat := range c[latitude] {
 		for _, lon := range c[longitude] {
 			if lon.parent() == lat.parent() && lon.present == lat.present {
@@ -132,22 +126,4 @@ func (c choice) position() (lon, lat *Field) {
 		}
 	}
 	return nil, nil
-}
-
-// rank puts fields first whose name has one of the words.
-func rank(words *regexp.Regexp, a, b *Field) int {
-	if words == nil {
-		return 0
-	}
-	return trueFirst(words.MatchString(a.last()), words.MatchString(b.last()))
-}
-
-func trueFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }

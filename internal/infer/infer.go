@@ -1,0 +1,306 @@
+// Package infer says what is in the records of a topic, and writes a job that reads them.
+//
+//	f := infer.Read(ctx, records, infer.Schemas{}, config.IsPath)
+//	f.Write(w, "clicks", "clicks", config.IsColumn)
+//
+// It is a guess from a sample, for a person to check: the fields with their types and values,
+// and which of them look like the time, a group, an id of the event, users, positions and
+// amounts. It knows JSON, TSV and CSV, and Avro and Protobuf if it is given where their schemas
+// are. Each record becomes a tree, as encoding/json makes it, and all else is the same for every format.
+//
+//	infer.go    the facts: what is at each path
+//	records.go  trees of records
+//	roles.go    what a job makes of a field
+//	job.go      the text
+package infer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"weir/event"
+)
+
+// Bounds of what is looked at.
+const (
+	maxFields = 500 // fields of all records
+	maxDepth  = 8   // objects in objects
+	near      = event.Time(24 * 60 * 60 * 1000)
+)
+
+// Facts are what is known of some records.
+type Facts struct {
+	Records int          // in all
+	Format  event.Format // of most of them
+	Read    int          // that have it
+	Framed  bool         // each of them names its schema
+	Named   int          // others, which name schemas that are not known, or do not fit
+	Schemas []string     // the names of these
+	Trouble error        // why one of these is not known; nil: nothing was asked
+	events
+
+	from        Schemas
+	first, last event.Time // of the records
+}
+
+// events are what is known of the events of records, read in one way.
+type events struct {
+	Each   string // the array of events in each record, as in event.Form; empty: a record is one event
+	Events int
+
+	fields []*field          // by path
+	more   bool              // there are more
+	arrays []string          // paths of arrays of objects
+	byPath map[string]*field // nil: no configuration can name the path
+	isPath func(string) bool // as a configuration writes it
+	at     event.Time        // of the record that is looked at
+}
+
+// A field is what is known of the values at one path.
+type field struct {
+	path     string                   // in the form of package event
+	present  int                      // events in which it is there and not null
+	kinds    [event.Composite + 1]int // how often each kind comes
+	values   map[string]int           // how often each value comes; of others than arrays and objects
+	min, max float64                  // of the numbers
+	scale    int                      // digits behind the point, at most; over maxScale if one has an exponent
+	times    [len(units)]int          // values that are a time near that of their record, by unit
+}
+
+// units are those that a value can have, the usual ones first.
+var units = [...]event.Unit{event.Millis, event.RFC3339, event.ISO8601, event.Seconds, event.Micros, event.Nanos}
+
+// Read looks at records, whose times are those that Kafka has. It asks the registry for the
+// schemas that they name. isPath says whether a configuration can name a value at a path; values at others
+// are left out.
+func Read(ctx context.Context, records []event.Record, from Schemas, isPath func(string) bool) *Facts {
+	f := &Facts{Records: len(records), from: from, first: math.MaxInt64}
+	d := newDecoder(from)
+	forms, most := map[form][]document{}, form{}
+	for i := range records {
+		rec := &records[i]
+		f.first, f.last = min(f.first, rec.Time), max(f.last, rec.Time)
+		of, trees, name := d.read(ctx, rec)
+		switch {
+		case trees != nil:
+			if forms[of] = append(forms[of], document{rec, trees}); len(forms[of]) > len(forms[most]) {
+				most = of
+			}
+		case name != "":
+			f.Named++
+			f.Schemas = append(f.Schemas, name)
+		}
+	}
+	slices.Sort(f.Schemas)
+	f.Schemas = slices.Compact(f.Schemas)
+	f.Trouble, f.Read = d.trouble, len(forms[most])
+	f.Format, f.Framed = most.format, most.format.HasSchema() && from.File == nil
+	whole := ""
+	if most.whole {
+		whole = event.Whole
+	}
+	f.events = look(forms[most], whole, isPath)
+	for _, path := range f.arrays {
+		if most.whole || strings.ContainsAny(path, ".[:") || event.CheckEach(f.Format, path) != nil { // inside of something
+			continue
+		}
+		if e := look(forms[most], path, isPath); e.Events > f.Events && e.haveTimes() {
+			f.events = e
+		}
+	}
+	return f
+}
+
+// look notes the values of the events that documents have.
+func look(documents []document, each string, isPath func(string) bool) events {
+	e := events{Each: each, isPath: isPath, byPath: map[string]*field{}}
+	for _, doc := range documents {
+		e.at = doc.rec.Time
+		for _, object := range doc.trees {
+			if each == "" || each == event.Whole {
+				e.event(object, nil, doc.rec.Envelope)
+				continue
+			}
+			array, _ := object[each].([]any)
+			beside := maps.Clone(object)
+			delete(beside, each)
+			for _, element := range array {
+				if own, ok := element.(map[string]any); ok {
+					e.event(own, beside, doc.rec.Envelope)
+				}
+			}
+		}
+	}
+	slices.SortFunc(e.fields, func(a, b *field) int {
+		return cmp.Or(cmp.Compare(truth(b.inEvent()), truth(a.inEvent())), cmp.Compare(a.column(), b.column()), strings.Compare(a.path, b.path))
+	})
+	return e
+}
+
+// haveTimes reports whether the elements of an array look like events: nine of ten have a time
+// of their own, which is near that of the record. Lines of an order, for example, have none.
+func (e *events) haveTimes() bool {
+	return slices.ContainsFunc(e.fields, func(x *field) bool {
+		return x.inEvent() && 10*slices.Max(x.times[:]) >= 9*e.Events
+	})
+}
+
+// event notes the values of an event: its own, those beside it, and those of the key and the headers.
+func (e *events) event(own, beside map[string]any, env *event.Envelope) {
+	e.Events++
+	e.object("", own)
+	e.object(event.OfRecord, beside)
+	if env == nil {
+		return
+	}
+	if key := env.Key; len(key) > 0 && key[0] > 1 && utf8.Valid(key) { // 0 and 1 name a schema
+		if o, ok := parse(key).(map[string]any); ok {
+			e.object("key:", o)
+		} else {
+			e.note("key:", event.Value{Kind: event.String, Bytes: key})
+		}
+	}
+	env.Headers.Each(func(name, value []byte) {
+		if path := "header:" + string(name); string(name) != schemaHeader && event.CheckPath(path) == nil && utf8.Valid(name) && utf8.Valid(value) && value != nil {
+			e.value(path, string(value))
+		}
+	})
+}
+
+// object notes the values of an object. before is the path in front of its keys.
+func (e *events) object(before string, o map[string]any) {
+	if strings.Count(before, ".") >= maxDepth {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(o)) {
+		if path := before + key; event.CheckPath(path) == nil && !strings.ContainsAny(key, ".[]:") {
+			e.value(path, o[key])
+		}
+	}
+}
+
+// value notes a value, or what is in it if that is an object, or a text with one.
+func (e *events) value(path string, value any) {
+	v := event.Value{Kind: event.Null}
+	switch x := value.(type) {
+	case map[string]any:
+		e.object(path+".", x)
+		return
+	case []any:
+		v.Kind = event.Composite
+		if _, objects := append(x, nil)[0].(map[string]any); objects && !slices.Contains(e.arrays, path) && e.field(path) != nil {
+			e.arrays = append(e.arrays, path)
+		}
+	case bool:
+		if v = (event.Value{Kind: event.Bool, Bytes: []byte("false")}); x {
+			v.Bytes = []byte("true")
+		}
+	case json.Number:
+		v = event.Value{Kind: event.Number, Bytes: []byte(x)}
+	case string:
+		if strings.HasPrefix(x, "{") {
+			if o, ok := parse([]byte(x)).(map[string]any); ok {
+				e.object(path+"[json].", o)
+				return
+			}
+		}
+		v = event.Value{Kind: event.String, Bytes: []byte(x)}
+	}
+	e.note(path, v)
+}
+
+// field returns the facts of a path; nil if there are too many, or no configuration can name it.
+func (e *events) field(path string) *field {
+	x, known := e.byPath[path]
+	switch {
+	case known:
+	case !e.isPath(event.PathText(path)):
+		e.byPath[path] = nil
+	case len(e.fields) == maxFields:
+		e.more = true
+	default:
+		x = &field{path: path, values: map[string]int{}, min: math.Inf(1), max: math.Inf(-1)}
+		e.byPath[path] = x
+		e.fields = append(e.fields, x)
+	}
+	return x
+}
+
+// note notes a value at a path.
+func (e *events) note(path string, v event.Value) {
+	x := e.field(path)
+	if x == nil {
+		return
+	}
+	if x.kinds[v.Kind]++; v.Kind == event.Null {
+		return
+	}
+	if x.present++; v.Kind == event.Composite {
+		return
+	}
+	x.values[string(v.Bytes)]++
+	if v.Kind == event.Number {
+		n, _ := v.Float()
+		x.min, x.max = min(x.min, n), max(x.max, n)
+		_, behind, _ := bytes.Cut(v.Bytes, []byte("."))
+		if x.scale = max(x.scale, len(behind)); bytes.ContainsAny(v.Bytes, "eE") {
+			x.scale = math.MaxInt
+		}
+	}
+	for i, unit := range units {
+		if t, ok := v.Time(unit); ok && t > e.at-near && t < e.at+near {
+			x.times[i]++
+		}
+	}
+}
+
+// only reports whether all values are of these kinds.
+func (x *field) only(kinds ...event.Kind) bool {
+	n := 0
+	for _, k := range kinds {
+		n += x.kinds[k]
+	}
+	return n == x.present
+}
+
+// inEvent reports whether a field is one of the event itself, and not of its record.
+func (x *field) inEvent() bool {
+	return !event.InEnvelope(x.path) && !strings.HasPrefix(x.path, event.OfRecord)
+}
+
+// last returns the last key of a path.
+func (x *field) last() string {
+	if x.path == "key:" {
+		return "key"
+	}
+	return x.path[strings.LastIndexAny(x.path, ".:")+1:]
+}
+
+// column returns the number of a column that has no name; 0 if the field is none.
+func (x *field) column() int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(x.path, "c"))
+	return n
+}
+
+// parent returns the path without its last key.
+func (x *field) parent() string { return strings.TrimSuffix(x.path, x.last()) }
+
+// overlaps reports whether the path is also that of an object, which one job cannot read as
+// both.
+func (x *field) overlaps(all []*field) bool {
+	inside := func(a, b string) bool {
+		rest, ok := strings.CutPrefix(a, b)
+		return ok && rest != "" && strings.ContainsAny(rest[:1], ".[")
+	}
+	return slices.ContainsFunc(all, func(o *field) bool {
+		return o.present > 0 && (inside(o.path, x.path) || inside(x.path, o.path))
+	})
+}
