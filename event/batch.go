@@ -36,7 +36,7 @@ type Batch struct {
 // that owns the partition, so that decompression and the walk over the records
 // cost that worker's CPU and not the fetcher's.
 //
-// Its records are Packed. Outside of tests they are a packed of ingest/part.go.
+// Its records are Packed. Outside of tests they are a packed of ingest/batch.go.
 type Part struct {
 	Partition  int32
 	HighWater  int64 // end of the partition's log, as of this response

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"weir/event"
 )
@@ -123,6 +124,45 @@ func verify(set []byte, from int64) (whole int, next int64, err error) {
 		}
 		whole += len(b)
 		next = max(next, b.last()+1)
+	}
+}
+
+// A packed is the verified share of one partition in one response: the records of an
+// event.Part.
+type packed struct {
+	partition int32
+	from, to  int64  // the offsets that it covers
+	set       []byte // whole, verified batches
+	aborted   []transaction
+
+	source *Source
+	buffer *buffer     // that set points into
+	done   atomic.Bool // Done was called
+}
+
+// part makes an event.Part of p, which holds its buffer until it is Done.
+func (p *packed) part(f *fetched) event.Part {
+	p.buffer.hold()
+	return event.Part{
+		Partition:  p.partition,
+		HighWater:  max(f.highWater, p.to), // the broker takes its figures before it reads the log
+		LastStable: max(f.lastStable, p.to),
+		LogStart:   f.logStart,
+		Packed:     p,
+	}
+}
+
+// Unpack implements event.Packed, on the goroutine of the worker that calls it.
+func (p *packed) Unpack(yield func(*event.Batch) error) error {
+	u := p.source.unpackers.Get().(*unpacker)
+	defer p.source.unpackers.Put(u)
+	return u.unpack(p, yield)
+}
+
+// Done implements event.Packed.
+func (p *packed) Done() {
+	if p.done.CompareAndSwap(false, true) {
+		p.buffer.drop(p.source.keptBuffer())
 	}
 }
 

@@ -118,7 +118,6 @@ const (
 	dialTimeout     = 5 * time.Second
 	requestTimeout  = 10 * time.Second // of small requests
 	fetchTimeout    = 30 * time.Second // in addition to MaxWait: enough for a full response over a slow connection
-	metadataTTL     = 2 * time.Second  // greatest age of the Transport's broker addresses; leaders are looked up when needed
 	leaveTimeout    = 2 * time.Second  // how long Close waits for the group protocol
 	smallResponse   = 16 << 20         // metadata and offsets
 	minPartition    = 1 << 10

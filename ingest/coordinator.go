@@ -32,7 +32,11 @@ func (s *Source) coordinator(ctx context.Context) (coordinator, error) {
 	if err != nil {
 		return coordinator{}, err
 	}
-	return coordinator{s, r.NodeID}, codeError(r.ErrorCode)
+	if r.ErrorCode != 0 {
+		return coordinator{}, kafka.Error(r.ErrorCode)
+	}
+	s.conns.learn(map[int32]string{r.NodeID: address(r.Host, r.Port)})
+	return coordinator{s, r.NodeID}, nil
 }
 
 // codeError returns the error of a response's code.

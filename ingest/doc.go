@@ -43,8 +43,10 @@
 //
 // # How it is put together
 //
-// kafka-go's Transport keeps connections with TLS and SASL (wire.go). This
-// package handles records itself, because kafka-go's own Reader returns aborted
+// kafka-go has the messages of the protocol, and the mechanisms of SASL. This package
+// keeps connections itself (connection.go): kafka-go's Transport would write and read a
+// request of bytes only by calling back, and looks up the brokers a second time. It
+// handles records itself, because kafka-go's own Reader returns aborted
 // records and transaction markers, checks no checksum, jumps backwards on an
 // empty batch, panics on a compacted topic, and costs several times the CPU. It
 // also speaks the group's protocol, because kafka-go's ConsumerGroup claims a
@@ -59,20 +61,20 @@
 //	inspect.go       what weir check asks of a broker, and which errors are permanent
 //	fixed.go         partitions divided by number, without a group
 //	group.go         generations: joining, waiting, releasing
-//	loop.go          the loop that reads from one broker
+//	loop.go          the loop that reads from one broker, and its buffers
 //	fetch.go         the dispatcher, which assigns partitions to brokers
 //	survey.go        which members own what, and why some partitions have no reader
 //	member.go        this process as a member: JoinGroup, SyncGroup, heartbeats
 //	coordinator.go   requests to the group's coordinator
 //	config.go        its settings, and the database that a member counts into
 //	request.go       the Fetch request and its response, as bytes
-//	part.go          the buffer of a response, shared by the parts that point into it
-//	batch.go         verifies record batches and unpacks their records
+//	batch.go         verifies record batches, and unpacks their records for the worker
 //	compress.go      gzip, snappy, lz4, zstd
 //	metadata.go      topic id, partitions and leaders
 //	notice.go        log lines about outages
 //	versions.go      which versions of each request are supported, and which to use with a broker
 //	errors.go        errors about positions and recreated topics
 //	wire.go          one request to one broker
+//	connection.go    connections to brokers: opened, kept, and given to one request at a time
 //	token.go         OAUTHBEARER: tokens, where they come from, and when they end
 package ingest

@@ -514,7 +514,7 @@ func TestMutedConnectionIsNotUsed(t *testing.T) {
 	ctx, cancel := context.WithCancel(await.Context(t))
 	defer cancel()
 	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "slow"})
-	s.transport.IdleTimeout = time.Hour // nothing else closes a connection
+	s.conns.longest = time.Hour // nothing else closes a connection
 	var fetches atomic.Int32
 	var before atomic.Value // connections open when the throttled response is sent
 	c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {

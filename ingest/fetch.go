@@ -265,7 +265,7 @@ func (f *fetch) assign(ctx context.Context, t *topic, unassigned []*partition, n
 
 // version is that of the Fetch requests to a broker.
 func (f *fetch) version(ctx context.Context, broker int32) (int32, error) {
-	d, err := f.source.dialect(ctx, broker)
+	d, err := f.source.conns.dialect(ctx, broker)
 	if err != nil {
 		return 0, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/describeconfigs"
 )
 
 // An UnreachableError says that a broker did not answer, or cannot be used.
@@ -28,7 +29,7 @@ func (e *UnreachableError) Fatal() bool { return e.final }
 // Ping asks a broker once whether it runs and supports the needed requests. Its
 // error is an *UnreachableError.
 func (s *Source) Ping(ctx context.Context) error {
-	if _, err := s.dialect(ctx, anyBroker); err != nil {
+	if _, err := s.conns.dialect(ctx, anyBroker); err != nil {
 		return &UnreachableError{s.config.explain(err), judge(err) == fatal}
 	}
 	return nil
@@ -54,20 +55,20 @@ func (s *Source) Describe(ctx context.Context) (Topic, error) {
 		return Topic{}, s.config.explain(err)
 	}
 	out := Topic{Exists: true, Partitions: len(t.partitions), Racks: t.racks}
-	client := &kafka.Client{Addr: s.bootstrap, Transport: s.transport}
-	res, err := client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{{
-		ResourceType: kafka.ResourceTypeTopic, ResourceName: s.config.Topic,
+	r, err := ask[*describeconfigs.Response](ctx, s, anyBroker, &describeconfigs.Request{Resources: []describeconfigs.RequestResource{{
+		ResourceType: int8(kafka.ResourceTypeTopic), ResourceName: s.config.Topic,
 		ConfigNames: []string{"retention.ms", "message.timestamp.type", "cleanup.policy"},
-	}}})
+	}}}, requestTimeout)
 	if err != nil {
 		return out, fmt.Errorf("ingest: describing topic %s: %w", s.config.Topic, err)
 	}
-	for _, r := range res.Resources {
-		if errors.Is(r.Error, kafka.TopicAuthorizationFailed) {
-			return out, fmt.Errorf("ingest: user %q needs DESCRIBE_CONFIGS on topic %q for weir check to see how long it keeps records, and whose times they have; weir run does without (%w)", s.config.SASL.User, s.config.Topic, r.Error)
+	for _, r := range r.Resources {
+		err := codeError(r.ErrorCode)
+		if errors.Is(err, kafka.TopicAuthorizationFailed) {
+			return out, fmt.Errorf("ingest: user %q needs DESCRIBE_CONFIGS on topic %q for weir check to see how long it keeps records, and whose times they have; weir run does without (%w)", s.config.SASL.User, s.config.Topic, err)
 		}
-		if r.Error != nil {
-			return out, fmt.Errorf("ingest: describing topic %s: %w", s.config.Topic, r.Error)
+		if err != nil {
+			return out, fmt.Errorf("ingest: describing topic %s: %w", s.config.Topic, err)
 		}
 		for _, e := range r.ConfigEntries {
 			switch e.ConfigName {

@@ -48,6 +48,37 @@ type flight struct {
 	err    error
 }
 
+// A buffer holds one Fetch response. The broker loop gives it to the exchange,
+// then each Part of the response refers to it; when the last Part is Done, it
+// returns to the loop's free list.
+type buffer struct {
+	call     *call
+	response fetchResponse
+	holders  atomic.Int32 // the loop, and every Part not Done
+	free     chan<- *buffer
+	scrub    bool // tests: overwrite a buffer without holders
+}
+
+// hold adds a holder.
+func (b *buffer) hold() { b.holders.Add(1) }
+
+// drop removes a holder; the last one returns the buffer to the free list.
+func (b *buffer) drop(limit int) {
+	if b.holders.Add(-1) > 0 {
+		return
+	}
+	if b.scrub {
+		clear(b.call.response[:cap(b.call.response)])
+	}
+	if cap(b.call.response) > limit { // a huge batch has enlarged it
+		b.call.response = nil
+	}
+	b.free <- b // has room for every buffer of its loop
+}
+
+// keptBuffer returns the largest response buffer worth keeping for the next one.
+func (s *Source) keptBuffer() int { return 2 * s.config.RequestBytes }
+
 // run reads from the broker until ctx ends. It sends the next request before it delivers the present
 // response: the batches' headers tell the next offsets.
 func (l *loop) run(ctx context.Context) error {
@@ -246,7 +277,6 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 			return nil, nil, source.config.explain(f.err)
 		}
 		source.notices.failed(l.subject, f.err)
-		f.buffer.call = l.newCall() // the exchange may still use the old one
 		for _, p := range l.asked {
 			lost = append(lost, l.lose(p))
 		}

@@ -14,13 +14,13 @@ import (
 	"github.com/segmentio/kafka-go/protocol/listoffsets"
 )
 
-// A topic is the present metadata of the topic. kafka-go's own metadata is
-// cached, has no topic id, and is not refreshed after an error; this is
-// requested each time it is needed.
+// A topic is the present metadata of the topic. It is requested each time it is needed,
+// which also tells the addresses of the brokers.
 type topic struct {
 	id         [16]byte
 	partitions []leadership // by partition number
 	racks      []string     // of the brokers that have one, sorted, each once
+	addresses  map[int32]string
 }
 
 // A leadership is the broker that leads a partition, and the epoch of its
@@ -57,17 +57,21 @@ func (s *Source) metadataOf(ctx context.Context, broker int32, name string) (*to
 	if err := s.exchange(ctx, q, requestTimeout); err != nil {
 		return nil, err
 	}
-	return parseMetadata(q, name)
+	t, err := parseMetadata(q, name)
+	if err == nil {
+		s.conns.learn(t.addresses)
+	}
+	return t, err
 }
 
 func parseMetadata(q *call, name string) (*topic, error) {
 	r := q.reader()
 	r.throttle(true)
 	var racks []string
+	addresses := make(map[int32]string)
 	for n := r.array(11); n > 0; n-- {
-		r.int32() // broker id
-		r.text()  // host
-		r.int32() // port
+		id, host := r.int32(), r.text()
+		addresses[id] = address(host, r.int32())
 		if rack := r.text(); rack != "" {
 			racks = append(racks, rack)
 		}
@@ -121,7 +125,7 @@ func parseMetadata(q *call, name string) (*topic, error) {
 	case code != 0:
 		return nil, fmt.Errorf("topic %q: %w", name, code)
 	}
-	t.racks = slices.Compact(racks)
+	t.racks, t.addresses = slices.Compact(racks), addresses
 	slices.SortFunc(t.partitions, func(a, b leadership) int { return int(a.partition) - int(b.partition) })
 	return t, nil
 }

@@ -152,14 +152,20 @@ func TestOpenTransactionIsWaitedFor(t *testing.T) {
 	result := make(chan error, 1)
 	go func() { result <- k.fetch(ctx, g, map[int32]int64{0: 5}) }()
 	eventually(t, "it is read up to the open transaction", func() bool { ok, _ := k.reached(map[int32]int64{0: 3}); return ok })
+	connections := s.conns.list()
 	time.Sleep(300 * time.Millisecond) // six long polls
+	now := s.conns.list()
+	for l := range connections {
+		if !now[l] {
+			t.Error("a connection was lost")
+		}
+	}
 	k.mu.Lock()
 	next, last := k.next[0], k.last[0]
 	k.mu.Unlock()
 	if next != 3 || last.LastStable != 3 || last.HighWater != 4 {
 		t.Errorf("with a transaction open: read to %d, last stable %d, high water %d; want 3, 3, 4", next, last.LastStable, last.HighWater)
 	}
-	connections := s.conns.list()
 	if err := c.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
 		t.Fatal(err)
 	}
@@ -167,12 +173,6 @@ func TestOpenTransactionIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameList(t, "after the commit", k.plain[0], []string{"a0", "a1", "a2", "b"})
-	now := s.conns.list()
-	for l := range connections {
-		if !now[l] {
-			t.Error("a connection was lost")
-		}
-	}
 	if log := book.String(); strings.Contains(log, "WARN") {
 		t.Errorf("something was said to be wrong:\n%s", log)
 	}

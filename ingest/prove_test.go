@@ -64,8 +64,8 @@ func TestOneOfThreeBrokersKilled(t *testing.T) {
 		for _, a := range kafka.Addrs() {
 			from[a] = new(atomic.Int64)
 		}
-		dial := s.transport.Dial
-		s.transport.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dial := s.conns.dial
+		s.conns.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dial(ctx, network, address)
 			if err != nil {
 				return nil, err

@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/sasl"
 
 	"weir/event"
 )
@@ -19,12 +15,8 @@ import (
 // there is one Generation at a time.
 type Source struct {
 	config    Config
-	mechanism sasl.Mechanism
-	bootstrap net.Addr
 	conns     *connections
-	transport *kafka.Transport
 	notices   notices
-	dialects  sync.Map // by broker (int32): its dialect, as far as it is known
 	unpackers sync.Pool
 
 	ctx    context.Context // ends with Close; bounds what the Source does on its own
@@ -55,30 +47,15 @@ func Open(c Config) (*Source, error) {
 		return nil, fmt.Errorf("ingest: SASL: %w", err)
 	}
 	s := &Source{
-		config:    c,
-		mechanism: mechanism,
-		bootstrap: kafka.TCP(c.Brokers...),
-		conns:     newConnections(c.TLS == nil),
-		notices:   notices{log: c.Log.With("topic", c.Topic), config: &c},
-		asked:     make(chan struct{}),
-		offers:    make(chan offer),
-		removed:   make(map[string]bool),
-	}
-	if b, ok := mechanism.(*bearer); ok {
-		s.conns.tokens = b
+		config:  c,
+		conns:   newConnections(&c, mechanism),
+		notices: notices{log: c.Log.With("topic", c.Topic), config: &c},
+		asked:   make(chan struct{}),
+		offers:  make(chan offer),
+		removed: make(map[string]bool),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.unpackers.New = func() any { return newUnpacker(BatchLimit, c.Envelopes) }
-	s.transport = &kafka.Transport{
-		Dial:           s.conns.dial,
-		DialTimeout:    dialTimeout,
-		MetadataTTL:    metadataTTL,
-		MetadataTopics: []string{c.Topic},
-		ClientID:       c.ClientID,
-		TLS:            c.TLS,
-		SASL:           mechanism,
-		Context:        s.ctx,
-	}
 	return s, nil
 }
 
@@ -97,7 +74,6 @@ func (s *Source) Close() error {
 	case <-left:
 	case <-time.After(leaveTimeout):
 	}
-	s.transport.CloseIdleConnections()
 	s.conns.closeAll()
 	<-left
 	return nil

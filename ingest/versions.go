@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/protocol/apiversions"
 )
 
 // The versions of each request that this package writes, and whose responses it
@@ -35,6 +35,7 @@ var supported = map[protocol.ApiKey]struct{ least, most int16 }{
 	protocol.DescribeGroups:  {0, 4},
 	protocol.OffsetFetch:     {1, 5},
 	protocol.OffsetCommit:    {2, 7},
+	protocol.DescribeConfigs: {0, 3},
 	describeProducers:        {0, 0},
 }
 
@@ -72,45 +73,18 @@ func (d dialect) of(api protocol.ApiKey) (int16, error) {
 	return v, nil
 }
 
-// dialect returns the dialect of a broker. It asks the broker the first time, and again
-// after an exchange with it has failed, because a broker restarts when it is replaced by
-// an older or newer one. An unsupported request makes a broker close the connection
-// without an error code.
-func (s *Source) dialect(ctx context.Context, broker int32) (dialect, error) {
-	if d, ok := s.dialects.Load(broker); ok {
-		return d.(dialect), nil
-	}
-	c := &call{api: protocol.ApiVersions, broker: broker, limit: smallResponse}
-	c.begin(s.config.ClientID)
-	if err := s.exchange(ctx, c, requestTimeout); err != nil {
-		return nil, err
-	}
-	d, err := parseVersions(c)
-	if err == nil {
-		s.dialects.Store(broker, d)
-	}
-	return d, err
-}
-
-// parseVersions reads the response to an ApiVersions request, version 0. It wraps
-// ErrOldBroker if one of the requests is missing without which nothing can be read.
-func parseVersions(c *call) (dialect, error) {
-	r := c.reader()
-	if code := kafka.Error(r.int16()); code != 0 {
-		return nil, code
-	}
+// dialectOf chooses the versions for a broker that tells its own. It wraps ErrOldBroker if
+// one of the requests is missing without which nothing can be read.
+func dialectOf(r *apiversions.Response) (dialect, error) {
 	d := make(dialect, len(supported))
-	for n := r.array(6); n > 0; n-- {
-		api, least, most := protocol.ApiKey(r.int16()), r.int16(), r.int16()
+	for _, theirs := range r.ApiKeys {
+		api, most := protocol.ApiKey(theirs.ApiKey), theirs.MaxVersion
 		if top, ok := ceiling[api]; ok {
 			most = min(most, top)
 		}
-		if ours, ok := supported[api]; ok && least <= ours.most && ours.least <= most {
+		if ours, ok := supported[api]; ok && theirs.MinVersion <= ours.most && ours.least <= most {
 			d[api] = min(most, ours.most)
 		}
-	}
-	if err := r.done("its versions"); err != nil {
-		return nil, err
 	}
 	for _, api := range []protocol.ApiKey{protocol.Fetch, protocol.Metadata, protocol.ListOffsets} {
 		if _, err := d.of(api); err != nil {
@@ -122,7 +96,7 @@ func parseVersions(c *call) (dialect, error) {
 
 // newCall begins a request to a broker, in the version that both support.
 func (s *Source) newCall(ctx context.Context, api protocol.ApiKey, broker int32) (*call, error) {
-	d, err := s.dialect(ctx, broker)
+	d, err := s.conns.dialect(ctx, broker)
 	if err != nil {
 		return nil, err
 	}

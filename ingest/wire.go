@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/segmentio/kafka-go/protocol"
@@ -17,13 +16,7 @@ import (
 // anyBroker sends a call to any configured broker that answers.
 const anyBroker = -1
 
-// A call is one request to one broker, with request and response as bytes. For
-// kafka-go's Transport it is a RawExchanger: the Transport chooses the
-// connection (and dials, encrypts, authenticates and pools it), and the call
-// writes and reads on it.
-//
-// A call whose context ended must not be used again, and neither must its
-// buffers: the exchange may still write into response.
+// A call is one request to one broker, with request and response as bytes.
 type call struct {
 	writer   // the request: begin, then its fields in order
 	api      protocol.ApiKey
@@ -41,18 +34,61 @@ type call struct {
 func (s *Source) exchange(ctx context.Context, c *call, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	c.finish()
-	_, err := s.transport.RoundTrip(ctx, s.bootstrap, c)
-	for errors.Is(err, errExpired) { // nothing was written
-		_, err = s.transport.RoundTrip(ctx, s.bootstrap, c)
+	l, err := s.conns.take(ctx, c.broker)
+	if err == nil {
+		err = l.within(ctx, func() error { return c.over(l) })
+		s.conns.give(l, err == nil && !c.muted())
 	}
-	if errors.Is(err, errMuted) {
-		return nil // the response is whole
-	}
-	if err != nil {
-		s.dialects.Delete(c.broker)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		s.conns.forget(c.broker)
 	}
 	return err
+}
+
+// over writes the request to a connection and reads the response from it.
+func (c *call) over(l net.Conn) error {
+	c.finish()
+	sent := time.Now()
+	if _, err := l.Write(c.writer.b); err != nil {
+		return err
+	}
+	var length [4]byte
+	if _, err := io.ReadFull(l, length[:]); err != nil {
+		return err
+	}
+	c.latency = time.Since(sent)
+	n := int(int32(binary.BigEndian.Uint32(length[:])))
+	if n < 4 || n > c.limit {
+		return &sizeError{api: c.api, size: n, limit: c.limit}
+	}
+	if cap(c.response) < n {
+		c.response = make([]byte, n+n/8)
+	}
+	c.response = c.response[:n]
+	if _, err := io.ReadFull(l, c.response); err != nil {
+		return err
+	}
+	c.took = time.Since(sent)
+	if got := binary.BigEndian.Uint32(c.response); got != correlation {
+		return fmt.Errorf("a broker answered request %d with response %d", correlation, got)
+	}
+	return nil
+}
+
+// muteLimit is how long a kept connection may be muted: a request that waits
+// that long does no harm.
+const muteLimit = time.Second
+
+// muted reports whether the broker will not read from the connection for a while
+// (KIP-219): it has throttled this client. If the next request on that connection were
+// a heartbeat, the member would lose its membership. Only fetches are throttled for
+// long, by the bytes that they take.
+func (c *call) muted() bool {
+	if c.api != protocol.Fetch {
+		return false
+	}
+	throttle := time.Duration(c.reader().int32()) * time.Millisecond
+	return throttle >= muteLimit
 }
 
 // ask sends one of kafka-go's typed requests. kafka-go's Client would choose the broker
@@ -76,73 +112,6 @@ func ask[R protocol.Message](ctx context.Context, s *Source, broker int32, m pro
 		return r, fmt.Errorf("a broker sent a response that does not parse: %w", err)
 	}
 	return response.(R), nil
-}
-
-// errMuted closes a connection from which the broker will not read for a while
-// (KIP-219): it has throttled this client, and its response says for how long.
-// The Transport would use the connection for the next request to that broker,
-// and if that is a heartbeat, the member would lose its membership.
-var errMuted = errors.New("the broker does not listen on this connection")
-
-// errExpired closes a connection before its token expires. The next one has a new token.
-var errExpired = errors.New("the connection's token is about to expire")
-
-// muteLimit is how long a kept connection may be muted: a request that waits
-// that long does no harm.
-const muteLimit = time.Second
-
-// muted reports whether the broker has muted the connection. Only fetches are
-// throttled for long, by the bytes that they take.
-func (c *call) muted() bool {
-	if c.api != protocol.Fetch {
-		return false
-	}
-	throttle := time.Duration(c.reader().int32()) * time.Millisecond
-	return throttle >= muteLimit
-}
-
-func (c *call) ApiKey() protocol.ApiKey { return c.api }
-
-// Broker implements protocol.BrokerMessage. The Transport knows the broker's
-// address; the caller knows which broker leads the partition (see metadata.go).
-func (c *call) Broker(protocol.Cluster) (protocol.Broker, error) {
-	return protocol.Broker{ID: c.broker}, nil
-}
-
-// Required implements protocol.RawExchanger.
-func (c *call) Required(map[protocol.ApiKey]int16) bool { return true }
-
-// RawExchange implements protocol.RawExchanger. An error closes the connection,
-// so it returns one only if the connection is not usable any more.
-func (c *call) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
-	sent := time.Now()
-	if _, err := rw.Write(c.writer.b); err != nil {
-		return nil, err
-	}
-	var length [4]byte
-	if _, err := io.ReadFull(rw, length[:]); err != nil {
-		return nil, err
-	}
-	c.latency = time.Since(sent)
-	n := int(int32(binary.BigEndian.Uint32(length[:])))
-	if n < 4 || n > c.limit {
-		return nil, &sizeError{api: c.api, size: n, limit: c.limit}
-	}
-	if cap(c.response) < n {
-		c.response = make([]byte, n+n/8)
-	}
-	c.response = c.response[:n]
-	if _, err := io.ReadFull(rw, c.response); err != nil {
-		return nil, err
-	}
-	c.took = time.Since(sent)
-	if got := binary.BigEndian.Uint32(c.response); got != correlation {
-		return nil, fmt.Errorf("a broker answered request %d with response %d", correlation, got)
-	}
-	if c.muted() {
-		return nil, errMuted
-	}
-	return c, nil
 }
 
 // correlation matches responses with requests; a connection carries one request
@@ -357,98 +326,3 @@ func (r *reader) done(what string) error {
 	}
 	return nil
 }
-
-// connections dials for kafka-go's Transport, and keeps the open connections, so that
-// Close can close those that wait in a long poll or in a join.
-type connections struct {
-	dialer  net.Dialer
-	inClear bool    // no TLS: the bytes read should be Kafka's protocol
-	tokens  *bearer // nil: connections do not expire
-	mu      sync.Mutex
-	open    map[*connection]struct{} // nil after closeAll
-}
-
-type connection struct {
-	net.Conn
-	all     *connections
-	checked bool      // the first bytes are those of a response
-	until   time.Time // when its token is about to expire; zero: never
-}
-
-func newConnections(inClear bool) *connections {
-	return &connections{
-		dialer:  net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second},
-		inClear: inClear,
-		open:    make(map[*connection]struct{}),
-	}
-}
-
-func (b *connections) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := b.dialer.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	l := &connection{Conn: c, all: b, checked: !b.inClear}
-	if b.tokens != nil {
-		// An error here is that of Start, too. The token that Start uses is this one, or one
-		// that lives longer.
-		_, l.until, _ = b.tokens.current(ctx)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.open == nil {
-		c.Close()
-		return nil, ErrClosed
-	}
-	b.open[l] = struct{}{}
-	return l, nil
-}
-
-// Write begins no request on a connection whose token is about to expire.
-func (l *connection) Write(b []byte) (int, error) {
-	if !l.until.IsZero() && time.Now().After(l.until) {
-		return 0, errExpired
-	}
-	return l.Conn.Write(b)
-}
-
-// Read checks the first bytes before kafka-go reads them: kafka-go would trust
-// the length and the number of items in them, and would be busy for a long time
-// with the answer of an HTTP server.
-func (l *connection) Read(b []byte) (int, error) {
-	n, err := l.Conn.Read(b)
-	if !l.checked && n >= 4 {
-		l.checked = true
-		const plausible = 1 << 20 // of the first response, a list of versions; about 600 bytes
-		switch length := binary.BigEndian.Uint32(b); {
-		case length>>16 == 0x1503, length>>16 == 0x1603: // an alert or a handshake record
-			return 0, errSpeaksTLS
-		case length > plausible:
-			return 0, fmt.Errorf("%w: it says %q", errNotKafka, b[:min(n, 20)])
-		}
-	}
-	return n, err
-}
-
-func (l *connection) Close() error {
-	l.all.mu.Lock()
-	delete(l.all.open, l)
-	l.all.mu.Unlock()
-	return l.Conn.Close()
-}
-
-// closeAll closes every connection and prevents new ones.
-func (b *connections) closeAll() {
-	b.mu.Lock()
-	open := b.open
-	b.open = nil
-	b.mu.Unlock()
-	for l := range open {
-		l.Conn.Close()
-	}
-}
-
-var (
-	_ protocol.RawExchanger  = (*call)(nil)
-	_ protocol.BrokerMessage = (*call)(nil)
-)
