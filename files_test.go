@@ -42,3 +42,27 @@ func TestPackageComments(t *testing.T) {
 		t.Fatalf("%d names of files: %v", named, err)
 	}
 }
+
+// TestOneClick: the walk through ARCHITECTURE.md names files that are there, and few enough to read.
+func TestOneClick(t *testing.T) {
+	const most, steps = 30, 7
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, walk, _ := strings.Cut(string(text), "## One click, seven steps\n")
+	walk, _, _ = strings.Cut(walk, "\n## ")
+	if n := len(regexp.MustCompile(`(?m)^\d\. `).FindAllString(walk, -1)); n != steps {
+		t.Errorf("the walk has %d steps, want %d", n, steps)
+	}
+	files := map[string]bool{}
+	for _, name := range regexp.MustCompile(`[\w/]+\.(go|sql)\b`).FindAllString(walk, -1) {
+		if _, err := os.Stat(name); err != nil {
+			t.Errorf("a step names a file that is not there: %v", err)
+		}
+		files[name] = true
+	}
+	if n := len(files); n == 0 || n > most {
+		t.Errorf("the walk names %d files, want at most %d", n, most)
+	}
+}
