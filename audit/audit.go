@@ -47,7 +47,7 @@
 //	rollups.go   rule 4
 //	log.go       rule 5
 //	total.go     Short
-//	finding.go   the kinds of findings
+//	finding.go   the classes of findings
 //	watermark.go waits.go coverage.go
 //	             the ledger against the log of a running job: over time, for how long, and now
 package audit

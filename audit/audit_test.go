@@ -48,8 +48,8 @@ func (b *contents) read() *Audit {
 }
 
 // chunk returns a finding about a chunk of 100 offsets.
-func chunk(k Kind, partition int32, n int64, expected, found uint64) Finding {
-	return Finding{Kind: k, Job: "clicks", Topic: "web", Partition: partition, Chunk: n, Offsets: Offsets{n * 100, n*100 + 100}, Expected: expected, Found: found}
+func chunk(k Class, partition int32, n int64, expected, found uint64) Finding {
+	return Finding{Class: k, Job: "clicks", Topic: "web", Partition: partition, Chunk: n, Offsets: Offsets{n * 100, n*100 + 100}, Expected: expected, Found: found}
 }
 
 func with(f Finding, change func(*Finding)) Finding {
@@ -121,8 +121,8 @@ func TestWindows(t *testing.T) {
 	const length, start = 60_000, 120_000
 	users := &window.Measure{Name: "users", Kind: hll.Kind}
 	whole := Compared{length, start, "x", true, true, 0}
-	found := func(k Kind, measure string, expected, found uint64) []Finding {
-		f := Finding{Kind: k, Job: "clicks", Topic: "web", Window: start, Length: length, Group: "x", Measure: measure, Expected: expected, Found: found}
+	found := func(k Class, measure string, expected, found uint64) []Finding {
+		f := Finding{Class: k, Job: "clicks", Topic: "web", Window: start, Length: length, Group: "x", Measure: measure, Expected: expected, Found: found}
 		if measure != "" {
 			f.Of = users
 		}
@@ -243,7 +243,7 @@ func TestAhead(t *testing.T) {
 	}
 	check(t, "ahead of the clock", slices.Collect(a.Findings), []Finding{
 		chunk(Missing, 0, 4, 100, 90),
-		{Kind: Ahead, Job: "clicks", Topic: "web", Expected: 2, Found: 2, By: 3000},
+		{Class: Ahead, Job: "clicks", Topic: "web", Expected: 2, Found: 2, By: 3000},
 	})
 	check(t, "noted", slices.Collect(a.Notes), nil)
 }
@@ -359,7 +359,7 @@ func TestEvents(t *testing.T) {
 	// The first reading counted 50 events, the second 90 from offset 4 on; offsets from 10 on are
 	// only in the second. All that the first one counted may be below the cut.
 	cut := slices.Collect(read(90, line(0, 10, 10, 50, 0), line(4, 20, 16, 90, 0)).Notes)
-	if len(cut) != 1 || cut[0].Kind != Clipped || cut[0].Expected != 140 || cut[0].Found != 90 {
+	if len(cut) != 1 || cut[0].Class != Clipped || cut[0].Expected != 140 || cut[0].Found != 90 {
 		t.Errorf("a cut: %+v", cut)
 	}
 	// The second reading has no further offset, so it cannot add an event.
@@ -370,7 +370,7 @@ func TestEvents(t *testing.T) {
 	a := read(50, line(0, 10, 10, 50, 0))
 	a.Hits(later.Slot(), 50, true)
 	a.Line(&later, true)
-	if twice := slices.Collect(a.Notes); len(twice) != 1 || twice[0].Kind != Twice || twice[0].Found != 50 {
+	if twice := slices.Collect(a.Notes); len(twice) != 1 || twice[0].Class != Twice || twice[0].Found != 50 {
 		t.Errorf("two epochs: %+v", twice)
 	}
 }
@@ -395,7 +395,7 @@ func TestTwice(t *testing.T) {
 	}
 	check(t, "another topic", notes(1, 2), nil)
 	check(t, "a topic without an id", notes(0, 0), nil)
-	check(t, "one topic", notes(1, 1), []Finding{{Kind: Twice, Job: "clicks", Topic: "web", Epoch: 1, Partition: 2, Offsets: Offsets{0, 130}, Found: 120}})
+	check(t, "one topic", notes(1, 1), []Finding{{Class: Twice, Job: "clicks", Topic: "web", Epoch: 1, Partition: 2, Offsets: Offsets{0, 130}, Found: 120}})
 }
 
 // TestThinned: differences that compaction explains are told apart from damage, where
@@ -450,8 +450,8 @@ func TestLog(t *testing.T) {
 	if want := int64(10 + 60 + 20 + 10); lag != want {
 		t.Errorf("lag %d, want %d", lag, want)
 	}
-	of := func(k Kind, epoch uint8, partition int32, o Offsets, expected, found uint64) Finding {
-		return Finding{Kind: k, Job: "clicks", Topic: "web", Epoch: epoch, Partition: partition, Offsets: o, Expected: expected, Found: found}
+	of := func(k Class, epoch uint8, partition int32, o Offsets, expected, found uint64) Finding {
+		return Finding{Class: k, Job: "clicks", Topic: "web", Epoch: epoch, Partition: partition, Offsets: o, Expected: expected, Found: found}
 	}
 	check(t, "the log", found, []Finding{
 		of(Beyond, 0, 1, Offsets{30, 100}, 150, 100),
@@ -478,8 +478,8 @@ func TestLogOfNewTopic(t *testing.T) {
 	}
 	log := []event.Assignment{{Partition: 0, LogEnd: 100, TopicID: now}, {Partition: 1, LogEnd: 70, TopicID: now}}
 	old0, old1, old2 := window.Line{Partition: 0, Next: 100, TopicID: before}, window.Line{Partition: 1, Next: 80, TopicID: before}, window.Line{Partition: 2, Next: 30, TopicID: before}
-	of := func(k Kind, p int32, next int64, end uint64) Finding {
-		return Finding{Kind: k, Job: "clicks", Topic: "web", Partition: p, Offsets: Offsets{0, next}, Expected: uint64(next), Found: end}
+	of := func(k Class, p int32, next int64, end uint64) Finding {
+		return Finding{Class: k, Job: "clicks", Topic: "web", Partition: p, Offsets: Offsets{0, next}, Expected: uint64(next), Found: end}
 	}
 	a := read(old0, old1, old2)
 	found, lag := a.Log(log)
@@ -517,5 +517,5 @@ func TestLogOfNewTopic(t *testing.T) {
 		log[i].TopicID = [16]byte{}
 	}
 	found, _ = read(old0, old1, old2).Log(log)
-	check(t, "without ids", found, []Finding{{Kind: Beyond, Job: "clicks", Topic: "web", Partition: 1, Offsets: Offsets{0, 70}, Expected: 80, Found: 70}, of(Vanished, 2, 30, 0)})
+	check(t, "without ids", found, []Finding{{Class: Beyond, Job: "clicks", Topic: "web", Partition: 1, Offsets: Offsets{0, 70}, Expected: 80, Found: 70}, of(Vanished, 2, 30, 0)})
 }

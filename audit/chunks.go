@@ -139,9 +139,9 @@ func (a *Audit) chunks(yield func(Finding) bool) {
 			continue
 		case !t.lines:
 		case t.hits < t.least:
-			f.Kind, f.Expected = Missing, t.least
+			f.Class, f.Expected = Missing, t.least
 		case t.hits > t.most:
-			f.Kind, f.Expected, f.Gaps, f.Several = Excess, t.most, t.gaps, t.several
+			f.Class, f.Expected, f.Gaps, f.Several = Excess, t.most, t.gaps, t.several
 			if f.Opened = !t.covers && a.passes(slot, t.opened); f.Opened {
 				f.Offsets.First = t.opened
 			}

@@ -60,7 +60,7 @@ func (a *Audit) Line(l *window.Line, comparable bool) {
 	a.chunk(l.Slot()).line(l, comparable)
 }
 
-func (a *Audit) line(k Kind, l *window.Line, expected, found uint64) {
+func (a *Audit) line(k Class, l *window.Line, expected, found uint64) {
 	f := a.ofChunk(k, l.Slot())
 	f.Expected, f.Found, f.Gaps = expected, found, l.Outcomes[window.Gap]
 	a.found = append(a.found, f)

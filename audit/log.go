@@ -15,7 +15,7 @@ import (
 // those of the ledger (Recreated). If some partition of it is counted, its other partitions
 // only wait, and partitions that only another topic had are no difference.
 func (a *Audit) Log(log []event.Assignment) (found []Finding, lag int64) {
-	report := func(k Kind, r Reached, expected, isAt int64, o Offsets) {
+	report := func(k Class, r Reached, expected, isAt int64, o Offsets) {
 		found = append(found, a.ofPartition(k, r, expected, isAt, o))
 	}
 	topic := [16]byte{} // that the log is of
@@ -76,7 +76,7 @@ func (a *Audit) beginning(r Reached, start int64) []Finding {
 }
 
 // ofPartition returns a finding about what an epoch counts of a partition.
-func (a *Audit) ofPartition(k Kind, r Reached, expected, found int64, o Offsets) Finding {
+func (a *Audit) ofPartition(k Class, r Reached, expected, found int64, o Offsets) Finding {
 	f := a.of(k)
 	f.Partition, f.Epoch, f.Offsets = r.Partition, r.Epoch, o
 	f.Expected, f.Found = uint64(expected), uint64(found)

@@ -51,7 +51,7 @@ func (a *Audit) compare(w Compared, of Finding, least, most, rows uint64) (ok bo
 	case least < rows && w.Due:
 		f.Expected, f.Found = rows, least
 	case rows < most && w.Whole:
-		f.Kind, f.Expected, f.Found = Lost, most, rows
+		f.Class, f.Expected, f.Found = Lost, most, rows
 	case rows < most && w.Ahead > 0:
 		if a.ahead.last != w {
 			a.ahead.windows++

@@ -17,11 +17,11 @@ func TestShort(t *testing.T) {
 		{"all are there", []uint64{all}, nil, nil},
 		{"no rollup is kept", nil, nil, nil},
 		{"a longer rollup began later", []uint64{40, all}, nil, nil},
-		{"some are missing", []uint64{40, all - 7}, nil, []Finding{{Kind: Short, Job: "clicks", Topic: "web", Expected: all, Found: all - 7}}},
-		{"an expired chunk counts too", []uint64{all - 7}, func(a *Audit) { a.tally[slot(1, 5)].skip = true }, []Finding{{Kind: Short, Job: "clicks", Topic: "web", Expected: all, Found: all - 7}}},
+		{"some are missing", []uint64{40, all - 7}, nil, []Finding{{Class: Short, Job: "clicks", Topic: "web", Expected: all, Found: all - 7}}},
+		{"an expired chunk counts too", []uint64{all - 7}, func(a *Audit) { a.tally[slot(1, 5)].skip = true }, []Finding{{Class: Short, Job: "clicks", Topic: "web", Expected: all, Found: all - 7}}},
 		{"rows are missing", []uint64{all - 7}, func(a *Audit) { a.tally[slot(1, 5)].hits -= 7 }, nil},
 		{"a chunk is being written", []uint64{all - 7}, func(a *Audit) { a.tally[slot(1, 5)].hits -= 7; a.Fresh(slot(1, 5)) }, nil},
-		{"a chunk is being written, and more are missing", []uint64{all - 7}, func(a *Audit) { a.tally[slot(1, 5)].hits -= 3; a.Fresh(slot(1, 5)) }, []Finding{{Kind: Short, Job: "clicks", Topic: "web", Expected: all - 3, Found: all - 7}}},
+		{"a chunk is being written, and more are missing", []uint64{all - 7}, func(a *Audit) { a.tally[slot(1, 5)].hits -= 3; a.Fresh(slot(1, 5)) }, []Finding{{Class: Short, Job: "clicks", Topic: "web", Expected: all - 3, Found: all - 7}}},
 	} {
 		a := sound().read()
 		if c.change != nil {
@@ -32,7 +32,7 @@ func TestShort(t *testing.T) {
 		}
 		var got []Finding
 		for _, f := range slices.Collect(a.Notes) {
-			if f.Kind == Short {
+			if f.Class == Short {
 				got = append(got, f)
 			}
 		}

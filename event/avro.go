@@ -187,7 +187,7 @@ func (w *walk) avro(b *avroBlock, i, calls int) int {
 			w.vals[s.slot] = Value{String, text}
 			i += n
 		case readComposite:
-			w.vals[s.slot] = Value{Kind: Composite}
+			w.vals[s.slot] = Value{Type: Composite}
 		default:
 			if i = w.scalar(s, i); i < 0 {
 				return -1

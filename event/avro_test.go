@@ -33,7 +33,7 @@ func readAvro(t *testing.T, of *AvroType, data []byte, paths ...string) (string,
 	}
 	var texts []string
 	for _, v := range vals {
-		texts = append(texts, strings.TrimSpace(v.Kind.String()+" "+string(v.Bytes)))
+		texts = append(texts, strings.TrimSpace(v.Type.String()+" "+string(v.Bytes)))
 	}
 	return strings.Join(texts, ", "), nil
 }

@@ -259,7 +259,7 @@ func (c *cellReader) quoted(line []byte, i, slot int, vals []Value) (int, error)
 			c.text = append(c.text, text...)
 			text = c.text[copied:len(c.text):len(c.text)]
 		}
-		if vals[slot] = (Value{Kind: String, Bytes: text}); len(text) == 0 {
+		if vals[slot] = (Value{Type: String, Bytes: text}); len(text) == 0 {
 			return i, nil
 		}
 		return i, set(&vals[slot], text, highs)

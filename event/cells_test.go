@@ -25,7 +25,7 @@ func newCells(t testing.TB, format Format, columns []string, paths ...string) *R
 func texts(vals []Value) string {
 	var all []string
 	for _, v := range vals {
-		all = append(all, v.Kind.String()+" "+string(v.Bytes))
+		all = append(all, v.Type.String()+" "+string(v.Bytes))
 	}
 	return strings.Join(all, ", ")
 }
@@ -106,16 +106,16 @@ func checkCells(t *testing.T, csvReader, tsvReader *Reader, line string) {
 				continue
 			}
 			text := cells[column]
-			want[i] = Value{Kind: Missing}
+			want[i] = Value{Type: Missing}
 			if !valid([]byte(text)) {
 				ok = false
 			} else if text != "" {
 				want[i] = str(text)
 			}
 			if number([]byte(text), 0) == len(text) {
-				want[i].Kind = Number
+				want[i].Type = Number
 			}
-			if vals[i].Kind == String && len(vals[i].Bytes) == 0 { // quotes with nothing between them
+			if vals[i].Type == String && len(vals[i].Bytes) == 0 { // quotes with nothing between them
 				vals[i] = Value{}
 			}
 		}

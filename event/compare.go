@@ -31,7 +31,7 @@ func ParseBound(text string) (Bound, error) {
 // 9007199254740993 is greater than 9007199254740992. ok is false if the value is
 // not a number.
 func (v Value) Compare(n *Bound) (order int, ok bool) {
-	if v.Kind != Number {
+	if v.Type != Number {
 		return 0, false
 	}
 	d, ok := readDecimal(v.Bytes)

@@ -134,9 +134,9 @@ func (e *eachReader) open(doc []byte) error {
 // notes the fields beside it.
 func (e *eachReader) opened() error {
 	switch array := &e.found[0]; {
-	case array.Kind <= Null && e.missing != nil:
+	case array.Type <= Null && e.missing != nil:
 		return e.missing
-	case array.Kind != Composite || len(array.Bytes) == 0 || array.Bytes[0] != '[':
+	case array.Type != Composite || len(array.Bytes) == 0 || array.Bytes[0] != '[':
 		return e.notArray
 	}
 	for i, slot := range e.at {

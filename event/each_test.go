@@ -180,8 +180,8 @@ func checkEach(t *testing.T, r *Reader, doc []byte, paths []string) {
 		}
 		good = good && ok
 		for k := range want {
-			if vals[k].Kind != want[k].Kind || !bytes.Equal(vals[k].Bytes, want[k].Bytes) {
-				t.Fatalf("%q: event %d: %s is %v %q, want %v %q", doc, i, paths[k], vals[k].Kind, vals[k].Bytes, want[k].Kind, want[k].Bytes)
+			if vals[k].Type != want[k].Type || !bytes.Equal(vals[k].Bytes, want[k].Bytes) {
+				t.Fatalf("%q: event %d: %s is %v %q, want %v %q", doc, i, paths[k], vals[k].Type, vals[k].Bytes, want[k].Type, want[k].Bytes)
 			}
 		}
 	}
@@ -203,8 +203,8 @@ func checkEach(t *testing.T, r *Reader, doc []byte, paths []string) {
 		}
 	}
 	if n > 0 && deepest(doc) <= MaxDepth { // the bound holds for each event by itself
-		if want, ok := refScan(doc, []string{"sentAt"}); !ok || vals[len(vals)-1].Kind != want[0].Kind || !bytes.Equal(vals[len(vals)-1].Bytes, want[0].Bytes) {
-			t.Fatalf("%q: sentAt is %v %q, want %v, accepted: %v", doc, vals[len(vals)-1].Kind, vals[len(vals)-1].Bytes, want, ok)
+		if want, ok := refScan(doc, []string{"sentAt"}); !ok || vals[len(vals)-1].Type != want[0].Type || !bytes.Equal(vals[len(vals)-1].Bytes, want[0].Bytes) {
+			t.Fatalf("%q: sentAt is %v %q, want %v, accepted: %v", doc, vals[len(vals)-1].Type, vals[len(vals)-1].Bytes, want, ok)
 		}
 	}
 }

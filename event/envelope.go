@@ -145,7 +145,7 @@ func (e *envelopeReader) read(env *Envelope, vals []Value) error {
 				continue
 			}
 			if vals[e.at[i]] = (Value{String, value}); value == nil {
-				vals[e.at[i]] = Value{Kind: Null}
+				vals[e.at[i]] = Value{Type: Null}
 			}
 		}
 	})

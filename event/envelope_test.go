@@ -39,7 +39,7 @@ func TestEnvelope(t *testing.T) {
 		}
 		var texts []string
 		for _, v := range vals {
-			texts = append(texts, v.Kind.String()+" "+string(v.Bytes))
+			texts = append(texts, v.Type.String()+" "+string(v.Bytes))
 		}
 		return strings.Join(texts, ", "), nil
 	}

@@ -24,7 +24,7 @@ func Example() {
 		}
 		at, _ := vals[0].Time(event.Millis)
 		user, _ := vals[1].ID()
-		fmt.Printf("%d %s %s %q\n", at, user, vals[2].Kind, vals[2].Bytes)
+		fmt.Printf("%d %s %s %q\n", at, user, vals[2].Type, vals[2].Bytes)
 	}
 	// Output:
 	// 1763600000123 81234 string "DE"

@@ -103,7 +103,7 @@ func ParseField(text string) (Field, error) {
 // in vals of each of f.Paths. A result that is neither a view of vals nor null is
 // appended to text. Views of earlier results stay valid when text grows.
 func (f *Field) First(vals []Value, at []int, text []byte) (Value, []byte) {
-	i := slices.IndexFunc(at, func(i int) bool { return vals[i].Kind > Null })
+	i := slices.IndexFunc(at, func(i int) bool { return vals[i].Type > Null })
 	if i < 0 {
 		return Value{}, text
 	}

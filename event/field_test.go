@@ -47,7 +47,7 @@ func FuzzParseField(f *testing.F) {
 }
 
 func TestFirst(t *testing.T) {
-	vals := []Value{{}, {Kind: Null}, str(" A b "), num("5")}
+	vals := []Value{{}, {Type: Null}, str(" A b "), num("5")}
 	for _, c := range []struct {
 		at    []int
 		apply []Function
@@ -64,8 +64,8 @@ func TestFirst(t *testing.T) {
 	} {
 		f := Field{Apply: c.apply}
 		got, _ := f.First(vals, c.at, nil)
-		if got.Kind != c.want.Kind || string(got.Bytes) != string(c.want.Bytes) {
-			t.Errorf("%v %v: %v %q, want %v %q", c.at, c.apply, got.Kind, got.Bytes, c.want.Kind, c.want.Bytes)
+		if got.Type != c.want.Type || string(got.Bytes) != string(c.want.Bytes) {
+			t.Errorf("%v %v: %v %q, want %v %q", c.at, c.apply, got.Type, got.Bytes, c.want.Type, c.want.Bytes)
 		}
 	}
 	// Results stay valid when the scratch grows, and the value itself stays as it is.
@@ -104,7 +104,7 @@ func TestFunctions(t *testing.T) {
 	} {
 		v, _ := c.fn.apply(str(c.in), nil)
 		got := none
-		if v.Kind == String {
+		if v.Type == String {
 			got = string(v.Bytes)
 		}
 		if got != c.want {
@@ -169,7 +169,7 @@ func TestCompare(t *testing.T) {
 	bound, _ := ParseBound("1")
 	for _, v := range append(notNumbers, str("1")) {
 		if _, ok := v.Compare(&bound); ok {
-			t.Errorf("%v %q is compared", v.Kind, v.Bytes)
+			t.Errorf("%v %q is compared", v.Type, v.Bytes)
 		}
 	}
 	for _, text := range []string{"", "x", "01", "1.", "1e401", "1e-402", strings.Repeat("1", 41)} {

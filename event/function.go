@@ -56,7 +56,7 @@ func ParseFunction(name string) (Function, error) {
 
 // apply returns the function's value. A result that is no part of v is appended to text.
 func (fn Function) apply(v Value, text []byte) (Value, []byte) {
-	if v.Kind != String {
+	if v.Type != String {
 		if fn == Host || fn == Path {
 			v = Value{}
 		}

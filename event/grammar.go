@@ -121,25 +121,25 @@ func (s *Scanner) member(i, depth int, f *field) int {
 	default:
 		slot = f.slot
 	}
-	end, kind, escaped := s.slotted(i, depth, slot)
+	end, typ, escaped := s.slotted(i, depth, slot)
 	if end < 0 {
 		return -1
 	}
 	s.known.mark(i, end, slot, depth)
 	if slot >= 0 {
-		s.store(slot, i, end, kind, escaped)
+		s.store(slot, i, end, typ, escaped)
 	}
 	return end
 }
 
 // store sets a wanted value from its text in the document.
-func (s *Scanner) store(slot, i, end int, kind Kind, escaped bool) {
+func (s *Scanner) store(slot, i, end int, typ Type, escaped bool) {
 	v := &s.vals[slot]
-	v.Kind = kind
+	v.Type = typ
 	switch {
-	case kind == Null:
+	case typ == Null:
 		v.Bytes = nil
-	case kind != String:
+	case typ != String:
 		v.Bytes = s.doc[i:end]
 	case escaped:
 		v.Bytes = s.unescape(s.doc[i+1 : end-1])
@@ -149,7 +149,7 @@ func (s *Scanner) store(slot, i, end int, kind Kind, escaped bool) {
 }
 
 // slotted reads the value of a slot.
-func (s *Scanner) slotted(i, depth, slot int) (end int, kind Kind, escaped bool) {
+func (s *Scanner) slotted(i, depth, slot int) (end int, typ Type, escaped bool) {
 	if s.each == nil || slot != 0 || i >= len(s.doc) || s.doc[i] != '[' {
 		return s.value(i, depth)
 	}
@@ -163,7 +163,7 @@ func (s *Scanner) slotted(i, depth, slot int) (end int, kind Kind, escaped bool)
 
 // value reads any value; depth counts the containers around it. escaped is
 // true for a string with a backslash in it.
-func (s *Scanner) value(i, depth int) (end int, kind Kind, escaped bool) {
+func (s *Scanner) value(i, depth int) (end int, typ Type, escaped bool) {
 	if i >= len(s.doc) {
 		return s.fail(i, ErrTruncated), Missing, false
 	}

@@ -114,7 +114,7 @@ func (n *insideReader) read(vals []Value) error {
 	}
 	for i := range n.texts {
 		t := &n.texts[i]
-		if v := n.found[t.from]; v.Kind != String || len(v.Bytes) == 0 {
+		if v := n.found[t.from]; v.Type != String || len(v.Bytes) == 0 {
 			clear(t.vals)
 		} else if t.record.Value = v.Bytes; t.reader.Read(&t.record, t.vals) != nil {
 			return t.wrong

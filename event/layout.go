@@ -69,7 +69,7 @@ type mark struct {
 // A span is a wanted value that stride has found, doc[from:to].
 type span struct {
 	from, to uint32
-	kind     Kind
+	typ      Type
 	_        [7]byte
 }
 
@@ -107,7 +107,7 @@ func (s *Scanner) scanKnown(doc []byte, vals []Value) bool {
 			for ; found != 0; found &= found - 1 {
 				slot := bits.TrailingZeros64(found)
 				of := &l.spans[slot]
-				vals[slot] = Value{of.kind, doc[of.from:of.to]}
+				vals[slot] = Value{of.typ, doc[of.from:of.to]}
 			}
 			if at == 0 {
 				break
@@ -185,7 +185,7 @@ func (s *Scanner) scanKnown(doc []byte, vals []Value) bool {
 			at = st.other
 			continue
 		}
-		// The value has an escape, UTF-8, a fraction or a fault, is of another kind,
+		// The value has an escape, UTF-8, a fraction or a fault, is of another type,
 		// or lies in the last few bytes of the document.
 		if i = s.knownValue(doc, vals, j, st); i < 0 {
 			return false
@@ -198,9 +198,9 @@ func (s *Scanner) scanKnown(doc []byte, vals []Value) bool {
 // knownValue reads any value by the grammar.
 func (s *Scanner) knownValue(doc []byte, vals []Value, i int, st *step) int {
 	s.doc, s.vals, s.names = doc, vals, s.names[:0]
-	end, kind, escaped := s.slotted(i, int(st.depth), int(st.slot))
+	end, typ, escaped := s.slotted(i, int(st.depth), int(st.slot))
 	if end >= 0 && st.slot >= 0 {
-		s.store(int(st.slot), i, end, kind, escaped)
+		s.store(int(st.slot), i, end, typ, escaped)
 	}
 	s.doc, s.vals = nil, nil
 	return end
@@ -268,7 +268,7 @@ func (l *layouts) learn(doc []byte, vals []Value) {
 	}
 	var absent uint64
 	for i := range vals {
-		if vals[i].Kind == Missing {
+		if vals[i].Type == Missing {
 			absent |= 1 << i
 		}
 	}

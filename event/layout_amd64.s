@@ -28,12 +28,12 @@ GLOBL rows<>(SB), RODATA|NOPTR, $80
 	XORL     $0xffff, R10
 
 // NOTE notes that doc[R13:DX] is the value of slot R10. A span has 16 bytes.
-#define NOTE(kind) \
+#define NOTE(typ) \
 	BTSQ R10, R12                   \
 	SHLQ $4, R10                    \
 	MOVL R13, span_from(DI)(R10*1)  \
 	MOVL DX, span_to(DI)(R10*1)     \
-	MOVB $kind, span_kind(DI)(R10*1)
+	MOVB $typ, span_typ(DI)(R10*1)
 
 // STEP goes to the step whose number a field has. A step has 64 bytes.
 #define STEP(field) \

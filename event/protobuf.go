@@ -109,7 +109,7 @@ func (w *walk) readProto(p *protoProgram) error {
 	clear(w.counts)
 	clear(w.times)
 	if p.whole {
-		w.vals[0] = Value{Kind: Composite}
+		w.vals[0] = Value{Type: Composite}
 	}
 	if w.message(p.root, 0, len(w.data), 0) < 0 {
 		return w.err
@@ -342,7 +342,7 @@ func (w *walk) set(a *protoAction, raw uint64, text []byte) {
 		}
 		w.counts[a.counter]++
 	case a.slot >= 0 && f.Repeated:
-		w.vals[a.slot] = Value{Kind: Composite}
+		w.vals[a.slot] = Value{Type: Composite}
 	case a.slot >= 0:
 		w.protoValue(a.slot, f, raw, text)
 	}
@@ -419,11 +419,11 @@ func (w *walk) nested(a *protoAction, from, to, depth int) int {
 	case a.slot >= 0 && !a.field.Repeated && a.field.Message.Known == ProtoTimestamp:
 		return w.timestamp(a, from, to, depth)
 	case a.slot >= 0 && a.sub != nil: // a wrapper
-		if w.vals[a.slot].Kind == Missing {
+		if w.vals[a.slot].Type == Missing {
 			w.protoValue(a.slot, a.sub.actions[0].field, 0, []byte{})
 		}
 	case a.slot >= 0:
-		w.vals[a.slot] = Value{Kind: Composite}
+		w.vals[a.slot] = Value{Type: Composite}
 	}
 	if a.sub == nil {
 		return to
@@ -475,7 +475,7 @@ func (w *walk) entry(a *protoAction, from, to, depth int) int {
 		return to
 	}
 	if a.slot >= 0 {
-		w.vals[a.slot] = Value{Kind: Composite}
+		w.vals[a.slot] = Value{Type: Composite}
 	}
 	switch key.Kind {
 	case ProtoString:

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"weir/internal/apart"
+	"weir/internal/cacheline"
 )
 
 // A Reader finds the values at a fixed set of paths in records of one format: in the value,
@@ -15,7 +15,7 @@ import (
 // JSON is read by itself. For the other formats each record needs a schema: Select says
 // which one, and Learn compiles it to a program.
 type Reader struct {
-	_        apart.Line
+	_        cacheline.Pad
 	format   Format
 	framed   bool            // each record names its schema
 	glue     bool            // as AWS Glue's serializers do it
@@ -37,7 +37,7 @@ type Reader struct {
 	header   string   // names the schema of a record
 	whole    bool     // the only value is the body itself
 	inflater inflater // behind what the other formats use of a record
-	_        apart.Line
+	_        cacheline.Pad
 }
 
 // maxPrograms bounds what a producer of many schemas can make a reader keep.

@@ -81,12 +81,12 @@ func refValue(dec *jsontext.Decoder, path string, found map[string]Value) error 
 	inside := jsontext.NewDecoder(bytes.NewReader(raw))
 	switch val := (Value{Bytes: raw}); raw.Kind() {
 	case 'n':
-		found[path] = Value{Kind: Null}
+		found[path] = Value{Type: Null}
 	case 't', 'f':
-		val.Kind = Bool
+		val.Type = Bool
 		found[path] = val
 	case '0':
-		val.Kind = Number
+		val.Type = Number
 		found[path] = val
 	case '"':
 		text, err := jsontext.AppendUnquote(nil, raw)
@@ -142,9 +142,9 @@ func checkScan(t *testing.T, s *Scanner, doc []byte, paths []string) {
 			t.Fatalf("Scan(%q) %s: ErrOffset %d of %d bytes", doc, how, at, len(doc))
 		}
 		for i := range want {
-			if got[i].Kind != want[i].Kind || !bytes.Equal(got[i].Bytes, want[i].Bytes) {
+			if got[i].Type != want[i].Type || !bytes.Equal(got[i].Bytes, want[i].Bytes) {
 				t.Fatalf("Scan(%q) %s: %s = %v %q, want %v %q", doc, how, paths[i],
-					got[i].Kind, got[i].Bytes, want[i].Kind, want[i].Bytes)
+					got[i].Type, got[i].Bytes, want[i].Type, want[i].Bytes)
 			}
 		}
 	}
@@ -171,9 +171,9 @@ func checkTwin(t *testing.T, s *Scanner, doc []byte, paths []string) {
 			doc, gotErr, s.ErrOffset(), wantErr, fresh.ErrOffset())
 	}
 	for i := range want {
-		if got[i].Kind != want[i].Kind || !bytes.Equal(got[i].Bytes, want[i].Bytes) {
+		if got[i].Type != want[i].Type || !bytes.Equal(got[i].Bytes, want[i].Bytes) {
 			t.Fatalf("Scan(%q): %s = %v %q after other documents, %v %q alone", doc, paths[i],
-				got[i].Kind, got[i].Bytes, want[i].Kind, want[i].Bytes)
+				got[i].Type, got[i].Bytes, want[i].Type, want[i].Bytes)
 		}
 	}
 }

@@ -15,7 +15,7 @@ func TestScaled(t *testing.T) {
 	limit := new(big.Rat).SetInt64(MaxUnits)
 	for _, text := range texts {
 		for scale := range 10 {
-			units, large, ok := (Value{Kind: Number, Bytes: []byte(text)}).Scaled(scale)
+			units, large, ok := (Value{Type: Number, Bytes: []byte(text)}).Scaled(scale)
 			want, _ := new(big.Rat).SetString(text)
 			want.Mul(want, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)))
 			whole, fits := want.IsInt(), new(big.Rat).Abs(want).Cmp(limit) <= 0
@@ -30,7 +30,7 @@ func TestScaled(t *testing.T) {
 			}
 		}
 	}
-	for _, v := range []Value{{Kind: String, Bytes: []byte("1")}, {}, {Kind: Null}, {Kind: Bool, Bytes: []byte("true")}} {
+	for _, v := range []Value{{Type: String, Bytes: []byte("1")}, {}, {Type: Null}, {Type: Bool, Bytes: []byte("true")}} {
 		if _, _, ok := v.Scaled(2); ok {
 			t.Errorf("%v is a number", v)
 		}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"weir/internal/apart"
+	"weir/internal/cacheline"
 )
 
 // Limits of a Scanner.
@@ -29,12 +29,12 @@ var (
 	ErrDepth     = errors.New("event: nested too deeply")
 )
 
-// A Kind is the kind of the value at a path of a document.
-type Kind uint8
+// A Type is the type of the value at a path of a document.
+type Type uint8
 
-// The kinds.
+// The types.
 const (
-	Missing   Kind = iota // nothing: the key, or an object on the way to it, is not there
+	Missing   Type = iota // nothing: the key, or an object on the way to it, is not there
 	Null                  // null
 	Bool                  // true or false
 	Number                // a number; its range is not checked
@@ -43,8 +43,8 @@ const (
 	Integer               // a number that is no text: see Reader.TimeOnly
 )
 
-// String returns the kind's name in a sentence, such as "number".
-func (k Kind) String() string {
+// String returns the name of the type in a sentence, such as "number".
+func (k Type) String() string {
 	switch k {
 	case Missing:
 		return "missing"
@@ -70,7 +70,7 @@ func (k Kind) String() string {
 // had escapes: it is valid until the next Scan or until the document's buffer
 // is reused, whichever comes first.
 type Value struct {
-	Kind  Kind
+	Type  Type
 	Bytes []byte
 }
 
@@ -82,7 +82,7 @@ type Value struct {
 // A Scanner serves one goroutine. It does not allocate once its scratch has
 // grown to what the documents need.
 type Scanner struct {
-	_     apart.Line
+	_     cacheline.Pad
 	root  *branch
 	paths int
 	doc   []byte // the document being scanned
@@ -93,7 +93,7 @@ type Scanner struct {
 	text  []byte // strings with their escapes resolved
 	known layouts
 	each  *eachReader // cuts the array at slot 0 instead of reading it; nil: there is none
-	_     apart.Line
+	_     cacheline.Pad
 }
 
 // The scanner frees scratch larger than this before the next document, so that one hostile record does not raise the memory of a

@@ -59,7 +59,7 @@ var scale = [...]int{Seconds: 3, Millis: 0, Micros: -3, Nanos: -6}
 // either direction are refused. No value is a time in the unit RecordTime.
 func (v Value) Time(u Unit) (Time, bool) {
 	if u == RFC3339 || u == ISO8601 {
-		if v.Kind != String {
+		if v.Type != String {
 			return 0, false
 		}
 		if u == ISO8601 {
@@ -67,11 +67,11 @@ func (v Value) Time(u Unit) (Time, bool) {
 		}
 		return parseRFC3339(v.Bytes)
 	}
-	if v.Kind != Number && v.Kind != Integer || int(u) >= len(scale) {
+	if v.Type != Number && v.Type != Integer || int(u) >= len(scale) {
 		return 0, false
 	}
 	var t int64
-	if v.Kind == Integer {
+	if v.Type == Integer {
 		t = int64(binary.LittleEndian.Uint64(v.Bytes))
 	} else if n, ok := plainInt(v.Bytes); ok {
 		t = n

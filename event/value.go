@@ -10,7 +10,7 @@ import (
 // contents, a number's text as it stands (so 1 and 1.0 are two ids). Nothing
 // else is an id.
 func (v Value) ID() ([]byte, bool) {
-	return v.Bytes, v.Kind == String || v.Kind == Number
+	return v.Bytes, v.Type == String || v.Type == Number
 }
 
 // Uint32 returns the value as an unsigned integer below 2^32. It must be plain
@@ -18,7 +18,7 @@ func (v Value) ID() ([]byte, bool) {
 // may be a number or a string.
 func (v Value) Uint32() (uint32, bool) {
 	b := v.Bytes
-	if v.Kind != Number && v.Kind != String || len(b) == 0 || b[0] < '0' || b[0] == '0' && len(b) > 1 {
+	if v.Type != Number && v.Type != String || len(b) == 0 || b[0] < '0' || b[0] == '0' && len(b) > 1 {
 		return 0, false
 	}
 	n, ok := plainInt(b)
@@ -30,9 +30,9 @@ var tens = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
 // Float returns a number as the nearest float64. Numbers beyond its range are
-// refused, as is every other kind; the result is finite.
+// refused, as is every other type; the result is finite.
 func (v Value) Float() (float64, bool) {
-	if v.Kind != Number {
+	if v.Type != Number {
 		return 0, false
 	}
 	if n, ok := v.Whole(); ok && n != 0 { // an integer has no sign of zero
@@ -68,7 +68,7 @@ func (v Value) Float() (float64, bool) {
 // Whole returns a number that is written as an integer of up to 18 digits. What it returns is what Scaled
 // returns with scale 0, and, but for the sign of zero, what Float returns.
 func (v Value) Whole() (n int64, ok bool) {
-	if v.Kind != Number {
+	if v.Type != Number {
 		return 0, false
 	}
 	if n, ok = plainInt(v.Bytes); !ok { // which takes zeros in front

@@ -16,7 +16,7 @@ func num(s string) Value { return Value{Number, []byte(s)} }
 func str(s string) Value { return Value{String, []byte(s)} }
 
 // notNumbers are values that are not numbers.
-var notNumbers = []Value{{}, {Kind: Null}, {Bool, []byte("true")}, {Composite, []byte("[1]")}, {Composite, []byte("{}")}}
+var notNumbers = []Value{{}, {Type: Null}, {Bool, []byte("true")}, {Composite, []byte("[1]")}, {Composite, []byte("{}")}}
 
 func TestUint32(t *testing.T) {
 	for _, c := range []struct {
@@ -32,13 +32,13 @@ func TestUint32(t *testing.T) {
 	} {
 		for _, v := range []Value{num(c.text), str(c.text)} {
 			if got, ok := v.Uint32(); ok != c.ok || ok && got != c.want {
-				t.Errorf("%v %q: Uint32 = %d, %v, want %d, %v", v.Kind, c.text, got, ok, c.want, c.ok)
+				t.Errorf("%v %q: Uint32 = %d, %v, want %d, %v", v.Type, c.text, got, ok, c.want, c.ok)
 			}
 		}
 	}
 	for _, v := range append(notNumbers, str(""), str("01"), str("00"), str(" 1"), str("+1"), str("x")) {
 		if got, ok := v.Uint32(); ok {
-			t.Errorf("%v %q: Uint32 = %d", v.Kind, v.Bytes, got)
+			t.Errorf("%v %q: Uint32 = %d", v.Type, v.Bytes, got)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestFloatAgainstStrconv(t *testing.T) {
 	}
 	for _, v := range append(notNumbers, str("1"), num(""), num("NaN"), num("-"), num("1."), num("0x1"), num("1_0"), num("Inf"), num("01"), num("-01")) {
 		if got, ok := v.Float(); ok {
-			t.Errorf("%v %q: Float = %v", v.Kind, v.Bytes, got)
+			t.Errorf("%v %q: Float = %v", v.Type, v.Bytes, got)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func TestTimeKinds(t *testing.T) {
 	for u := Seconds; u <= RecordTime; u++ {
 		for _, v := range append(notNumbers, str("1763600000123"), str(""), num("x")) {
 			if got, ok := v.Time(u); ok {
-				t.Errorf("%v %q as %v: Time = %d", v.Kind, v.Bytes, u, got)
+				t.Errorf("%v %q as %v: Time = %d", v.Type, v.Bytes, u, got)
 			}
 		}
 	}

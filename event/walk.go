@@ -219,7 +219,7 @@ const MaxScale = 76
 func (w *walk) rfc3339(slot int, seconds, nanos int64) {
 	const first, last = -62135596800, 253402300799
 	if seconds < first || seconds > last || nanos < 0 || nanos > 999_999_999 {
-		w.vals[slot] = Value{Kind: Composite}
+		w.vals[slot] = Value{Type: Composite}
 		return
 	}
 	days := floorDiv(seconds, 86400)

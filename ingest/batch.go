@@ -127,7 +127,7 @@ func verify(set []byte, from int64) (whole int, next int64, err error) {
 	}
 }
 
-// A packed is the verified share of one partition in one response: the records of an
+// A packed is the verified part of one partition in one response: the records of an
 // event.Part.
 type packed struct {
 	partition int32

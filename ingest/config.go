@@ -27,7 +27,7 @@ type Config struct {
 	Group     string // consumer group; may be empty where only Assign and Ends are used
 
 	// Member, if not zero, divides the partitions without the group, whose name then only
-	// moves the shares.
+	// moves the assignments.
 	Member Member
 
 	ClientID string      // the name of this client in the brokers' logs and quotas and in the group's list of members; default "weir"

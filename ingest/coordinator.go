@@ -70,12 +70,12 @@ func (c coordinator) join(ctx context.Context, member string, metadata []byte) (
 	return r, codeError(r.ErrorCode)
 }
 
-// sync sends the shares, which only the leader decides, and returns this
-// member's share.
-func (c coordinator) sync(ctx context.Context, generation int32, member string, shares []syncgroup.RequestAssignment) ([]byte, error) {
+// sync sends the assignments, which only the leader decides, and returns this
+// member's assignment.
+func (c coordinator) sync(ctx context.Context, generation int32, member string, assignments []syncgroup.RequestAssignment) ([]byte, error) {
 	config := &c.source.config
 	r, err := ask[*syncgroup.Response](ctx, c.source, c.broker, &syncgroup.Request{
-		GroupID: config.Group, GenerationID: generation, MemberID: member, Assignments: shares,
+		GroupID: config.Group, GenerationID: generation, MemberID: member, Assignments: assignments,
 	}, config.Rebalance+requestTimeout)
 	if err != nil {
 		return nil, err

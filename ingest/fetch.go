@@ -40,16 +40,15 @@ type partition struct {
 	bounds    [3]int64  // high water, last stable, log start of the last Part
 }
 
-// A fetch is one call of Generation.Fetch: the dispatcher, which is run, and one
-// loop per broker.
-type fetch struct {
+// A dispatcher carries out one call of Generation.Fetch, with one loop per broker.
+type dispatcher struct {
 	source     *Source
 	generation *Generation
 	deliver    func(event.Part) error
 	group      *errgroup.Group
 	lost       chan *partition // from the loops to the dispatcher
-	loops      map[int32]*loop // by broker id; the dispatcher's
-	brokerOf   map[int32]int32 // by partition, the broker that read it last; used by the dispatcher only
+	loops      map[int32]*loop // by broker id; used by run only
+	brokerOf   map[int32]int32 // by partition, the broker that read it last; used by run only
 }
 
 // Fetch reads from the given offsets until ctx or the Generation ends, and
@@ -77,7 +76,7 @@ func (g *Generation) Fetch(ctx context.Context, from map[int32]int64, deliver fu
 		case <-stop:
 		}
 	}()
-	f := &fetch{
+	d := &dispatcher{
 		source:     g.source,
 		generation: g,
 		deliver:    deliver,
@@ -92,13 +91,13 @@ func (g *Generation) Fetch(ctx context.Context, from map[int32]int64, deliver fu
 		if offset < 0 {
 			return fmt.Errorf("ingest: fetch of partition %d from offset %d", id, offset)
 		}
-		f.lost <- &partition{id: id, next: offset, replica: -1, damaged: -1, pause: pauses(), bounds: [3]int64{-1, -1, -1}}
+		d.lost <- &partition{id: id, next: offset, replica: -1, damaged: -1, pause: pauses(), bounds: [3]int64{-1, -1, -1}}
 	}
 	var inner context.Context
-	f.group, inner = errgroup.WithContext(ctx)
-	f.group.Go(func() error { return f.run(inner) })
-	err := f.group.Wait()
-	for _, l := range f.loops {
+	d.group, inner = errgroup.WithContext(ctx)
+	d.group.Go(func() error { return d.run(inner) })
+	err := d.group.Wait()
+	for _, l := range d.loops {
 		g.source.notices.gone(l.subject)
 	}
 	if ctx.Err() != nil {
@@ -110,12 +109,11 @@ func (g *Generation) Fetch(ctx context.Context, from map[int32]int64, deliver fu
 	return err
 }
 
-// run is the dispatcher: it receives partitions that no loop reads, waits for
-// the end of their backoff, looks up their leaders, and gives each to the loop
-// of its leader.
-func (f *fetch) run(ctx context.Context) error {
+// run receives partitions that no loop reads, waits for the end of their backoff,
+// looks up their leaders, and gives each to the loop of its leader.
+func (d *dispatcher) run(ctx context.Context) error {
 	const subject = "finding the partitions' leaders"
-	defer f.source.notices.gone(subject)
+	defer d.source.notices.gone(subject)
 	var unassigned []*partition
 	for {
 		wait := time.Duration(-1)
@@ -130,7 +128,7 @@ func (f *fetch) run(ctx context.Context) error {
 			}
 		}
 		if !due {
-			p, err := f.next(ctx, wait)
+			p, err := d.next(ctx, wait)
 			if err != nil {
 				return err
 			}
@@ -141,23 +139,23 @@ func (f *fetch) run(ctx context.Context) error {
 		}
 		for more := true; more; { // and all others that are waiting in the channel
 			select {
-			case p := <-f.lost:
+			case p := <-d.lost:
 				unassigned = append(unassigned, p)
 			default:
 				more = false
 			}
 		}
-		t, err := f.leaders(ctx)
+		t, err := d.leaders(ctx)
 		if err == nil {
-			unassigned, err = f.assign(ctx, t, unassigned, now)
+			unassigned, err = d.assign(ctx, t, unassigned, now)
 		}
 		switch {
 		case err == nil:
-			f.source.notices.worked(subject)
+			d.source.notices.worked(subject)
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case f.source.judge(err) == retry:
-			f.source.notices.failed(subject, err)
+		case d.source.judge(err) == retry:
+			d.source.notices.failed(subject, err)
 		default:
 			return err
 		}
@@ -170,7 +168,7 @@ func (f *fetch) run(ctx context.Context) error {
 }
 
 // next waits for a partition, at most wait (for ever if negative).
-func (f *fetch) next(ctx context.Context, wait time.Duration) (*partition, error) {
+func (d *dispatcher) next(ctx context.Context, wait time.Duration) (*partition, error) {
 	var timeout <-chan time.Time
 	if wait >= 0 {
 		t := time.NewTimer(wait)
@@ -178,7 +176,7 @@ func (f *fetch) next(ctx context.Context, wait time.Duration) (*partition, error
 		timeout = t.C
 	}
 	select {
-	case p := <-f.lost:
+	case p := <-d.lost:
 		return p, nil
 	case <-timeout:
 		return nil, nil
@@ -189,17 +187,17 @@ func (f *fetch) next(ctx context.Context, wait time.Duration) (*partition, error
 
 // leaders looks up the leader of each partition. It ends the Generation if the
 // topic was recreated.
-func (f *fetch) leaders(ctx context.Context) (*topic, error) {
-	t, err := f.source.metadata(ctx)
+func (d *dispatcher) leaders(ctx context.Context) (*topic, error) {
+	t, err := d.source.metadata(ctx)
 	if err != nil {
-		if f.source.judge(err) == fatal {
-			err = f.source.config.explain(err)
+		if d.source.judge(err) == fatal {
+			err = d.source.config.explain(err)
 		}
 		return nil, err
 	}
-	if event.OtherTopic(t.id, f.generation.topicID) {
-		err := &RecreatedError{Topic: f.source.config.Topic, Was: f.generation.topicID, Is: t.id}
-		f.generation.end(err)
+	if event.OtherTopic(t.id, d.generation.topicID) {
+		err := &RecreatedError{Topic: d.source.config.Topic, Was: d.generation.topicID, Is: t.id}
+		d.generation.end(err)
 		return nil, err
 	}
 	return t, nil
@@ -207,8 +205,8 @@ func (f *fetch) leaders(ctx context.Context) (*topic, error) {
 
 // assign gives partitions whose backoff is over to the loops of the brokers to
 // read them from, and returns the others.
-func (f *fetch) assign(ctx context.Context, t *topic, unassigned []*partition, now time.Time) (left []*partition, err error) {
-	lacks := &MissingError{topic: f.source.config.Topic, why: make(map[int32]error)}
+func (d *dispatcher) assign(ctx context.Context, t *topic, unassigned []*partition, now time.Time) (left []*partition, err error) {
+	lacks := &MissingError{topic: d.source.config.Topic, why: make(map[int32]error)}
 	for _, p := range unassigned {
 		if p.notBefore.After(now) {
 			left = append(left, p)
@@ -222,8 +220,8 @@ func (f *fetch) assign(ctx context.Context, t *topic, unassigned []*partition, n
 			continue
 		}
 		if p.outside {
-			if e := f.locate(ctx, t, p); e != nil {
-				if f.source.judge(e) != retry {
+			if e := d.locate(ctx, t, p); e != nil {
+				if d.source.judge(e) != retry {
 					return nil, e
 				}
 				err = e
@@ -239,38 +237,38 @@ func (f *fetch) assign(ctx context.Context, t *topic, unassigned []*partition, n
 		if p.replica >= 0 {
 			broker = p.replica
 		}
-		version, e := f.version(ctx, broker)
+		version, e := d.version(ctx, broker)
 		if e != nil {
-			if f.source.judge(e) != retry {
-				return nil, f.source.config.explain(e)
+			if d.source.judge(e) != retry {
+				return nil, d.source.config.explain(e)
 			}
-			f.leaveReplica(p)
+			d.leaveReplica(p)
 			err = e
 			left = append(left, p)
 			continue
 		}
-		f.brokerOf[p.id] = broker
-		reader := f.loop(ctx, broker)
+		d.brokerOf[p.id] = broker
+		reader := d.loop(ctx, broker)
 		reader.version.Store(version)
 		reader.arrivals <- p
 	}
-	used := slices.Collect(maps.Values(f.brokerOf))
-	for broker, l := range f.loops {
+	used := slices.Collect(maps.Values(d.brokerOf))
+	for broker, l := range d.loops {
 		if !slices.Contains(used, broker) {
-			f.source.notices.gone(l.subject) // no partition is read from this broker any more
+			d.source.notices.gone(l.subject) // no partition is read from this broker any more
 		}
 	}
 	return left, err
 }
 
 // version is that of the Fetch requests to a broker.
-func (f *fetch) version(ctx context.Context, broker int32) (int32, error) {
-	d, err := f.source.conns.dialect(ctx, broker)
+func (d *dispatcher) version(ctx context.Context, broker int32) (int32, error) {
+	known, err := d.source.conns.dialect(ctx, broker)
 	if err != nil {
 		return 0, err
 	}
-	v, err := d.of(protocol.Fetch)
-	if f.generation.topicID == [16]byte{} {
+	v, err := known.of(protocol.Fetch)
+	if d.generation.topicID == [16]byte{} {
 		v = min(v, fetchByID-1)
 	}
 	return int32(v), err
@@ -280,11 +278,11 @@ func (f *fetch) version(ctx context.Context, broker int32) (int32, error) {
 // the log, which the broker's response does not say. If the offset is inside
 // (the response came from a leader that lagged, or from a follower whose log
 // begins later), reading continues.
-func (f *fetch) locate(ctx context.Context, t *topic, p *partition) error {
+func (d *dispatcher) locate(ctx context.Context, t *topic, p *partition) error {
 	var at [2]int64
 	for i, e := range []edge{logStart, logEnd} {
 		missing := make(map[int32]error)
-		found, err := f.source.offsets(ctx, t, []int32{p.id}, e, missing)
+		found, err := d.source.offsets(ctx, t, []int32{p.id}, e, missing)
 		if err := cmp.Or(err, missing[p.id]); err != nil {
 			return fmt.Errorf("partition %d: %w", p.id, err)
 		}
@@ -299,23 +297,23 @@ func (f *fetch) locate(ctx context.Context, t *topic, p *partition) error {
 }
 
 // loop returns the loop of a broker, and starts it if there is none.
-func (f *fetch) loop(ctx context.Context, broker int32) *loop {
-	l := f.loops[broker]
+func (d *dispatcher) loop(ctx context.Context, broker int32) *loop {
+	l := d.loops[broker]
 	if l == nil {
 		l = &loop{
-			fetch:    f,
-			broker:   broker,
-			subject:  fmt.Sprintf("fetching from broker %d", broker),
-			arrivals: make(chan *partition, cap(f.lost)),
-			free:     make(chan *buffer, buffers),
-			landed:   make(chan flight, 1),
-			share:    f.source.config.PartitionBytes,
+			dispatcher:     d,
+			broker:         broker,
+			subject:        fmt.Sprintf("fetching from broker %d", broker),
+			arrivals:       make(chan *partition, cap(d.lost)),
+			free:           make(chan *buffer, buffers),
+			landed:         make(chan flight, 1),
+			partitionBytes: d.source.config.PartitionBytes,
 		}
 		for range buffers {
 			l.free <- &buffer{call: l.newCall(), free: l.free, scrub: scrubBuffers}
 		}
-		f.loops[broker] = l
-		f.group.Go(func() error { return l.run(ctx) })
+		d.loops[broker] = l
+		d.group.Go(func() error { return l.run(ctx) })
 	}
 	return l
 }
@@ -330,8 +328,8 @@ func (p *partition) readLeader() { p.replica, p.until = -1, time.Time{} }
 
 // leaveReplica makes a partition be read from its leader for the time of a lease, if it
 // was read from another replica.
-func (f *fetch) leaveReplica(p *partition) {
+func (d *dispatcher) leaveReplica(p *partition) {
 	if p.replica >= 0 {
-		p.replica, p.until = -1, time.Now().Add(f.source.config.Lease)
+		p.replica, p.until = -1, time.Now().Add(d.source.config.Lease)
 	}
 }

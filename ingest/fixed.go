@@ -10,7 +10,7 @@ import (
 	"weir/jobs"
 )
 
-// A Member has a fixed share of a topic's partitions: it is number Index, from 0, of Of
+// A Member has a fixed assignment of a topic's partitions: it is number Index, from 0, of Of
 // members that divide them without a consumer group. No coordinator takes part, so the
 // restart of one member pauses no other. Two processes that are the same member, or
 // members of different Of, read some partitions twice, which does no harm to a reader
@@ -27,7 +27,7 @@ func (m Member) Fixed() bool { return m.Of > 0 }
 
 func (m Member) String() string { return fmt.Sprintf("%d/%d", m.Index, m.Of) }
 
-// Owner is the member of Of that reads a partition. Shares differ by at most one
+// Owner is the member of Of that reads a partition. Assignments differ by at most one
 // partition. The group's name moves them, so that the only partitions of many small
 // topics do not all belong to member 0.
 func (m Member) Owner(group string, partition int32) Member {
@@ -36,10 +36,10 @@ func (m Member) Owner(group string, partition int32) Member {
 	return Member{int((uint64(h.Sum32()) + uint64(partition)) % uint64(m.Of)), m.Of}
 }
 
-// share waits until this Source's Member has a partition, and returns a Generation that
-// ends when its share changes, when the topic is deleted, or with ctx. Nothing is
+// assigned waits until this Source's Member has a partition, and returns a Generation that
+// ends when the assignment changes, when the topic is deleted, or with ctx. Nothing is
 // committed: the caller knows where to begin.
-func (s *Source) share(ctx context.Context) (jobs.Generation, error) {
+func (s *Source) assigned(ctx context.Context) (jobs.Generation, error) {
 	var g *Generation
 	for said := false; ; {
 		g = s.newGeneration(nil)
@@ -76,7 +76,7 @@ func (s *Source) mine(t *topic) []int32 {
 	return slices.DeleteFunc(t.all(), func(p int32) bool { return m.Owner(s.config.Group, p) != m })
 }
 
-// watch ends a Generation when the Member's share is another one, or the topic is gone.
+// watch ends a Generation when the assignment of the Member is another one, or the topic is gone.
 // Other failures are those of every request, which Fetch reports.
 func (s *Source) watch(g *Generation) {
 	ctx, stop := g.alive(s.ctx)

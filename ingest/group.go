@@ -61,7 +61,7 @@ func (s *Source) Next(ctx context.Context) (jobs.Generation, error) {
 		return nil, ErrNoGroup
 	}
 	if s.config.Member.Fixed() {
-		return s.share(ctx)
+		return s.assigned(ctx)
 	}
 	s.member.Do(func() { s.task(s.membership) })
 	for {

@@ -36,7 +36,7 @@ func (s *Source) Ping(ctx context.Context) error {
 }
 
 // Topic is the configuration of the topic.
-type Topic struct {
+type TopicDescription struct {
 	Exists     bool
 	Partitions int
 	Retention  time.Duration // negative: for ever; 0: not known
@@ -46,15 +46,15 @@ type Topic struct {
 }
 
 // Describe asks a broker once. A topic that does not exist is not an error.
-func (s *Source) Describe(ctx context.Context) (Topic, error) {
+func (s *Source) Describe(ctx context.Context) (TopicDescription, error) {
 	t, err := s.metadata(ctx)
 	if errors.Is(err, errNoTopic) {
-		return Topic{}, nil
+		return TopicDescription{}, nil
 	}
 	if err != nil {
-		return Topic{}, s.config.explain(err)
+		return TopicDescription{}, s.config.explain(err)
 	}
-	out := Topic{Exists: true, Partitions: len(t.partitions), Racks: t.racks}
+	out := TopicDescription{Exists: true, Partitions: len(t.partitions), Racks: t.racks}
 	r, err := ask[*describeconfigs.Response](ctx, s, anyBroker, &describeconfigs.Request{Resources: []describeconfigs.RequestResource{{
 		ResourceType: int8(kafka.ResourceTypeTopic), ResourceName: s.config.Topic,
 		ConfigNames: []string{"retention.ms", "message.timestamp.type", "cleanup.policy"},

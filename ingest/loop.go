@@ -26,20 +26,20 @@ var scrubBuffers = false
 
 // A loop reads from one broker. Each request names all its partitions.
 type loop struct {
-	fetch      *fetch
-	broker     int32
-	subject    string          // its name in the log
-	arrivals   chan *partition // room for all partitions
-	version    atomic.Int32    // of the requests; the dispatcher sets it before a partition arrives
-	partitions []*partition    // those that this loop has, in the order of the next request
-	free       chan *buffer
-	flying     bool
-	landed     chan flight
-	asked      []*partition  // those in the request in flight
-	leaving    []*partition  // for another broker, after the Parts of this response are delivered
-	share      int           // bytes to request of each partition, see resize
-	latency    time.Duration // until the first bytes of a response come, about the least of late
-	pause      time.Duration // how long the broker throttles this client
+	dispatcher     *dispatcher
+	broker         int32
+	subject        string          // its name in the log
+	arrivals       chan *partition // room for all partitions
+	version        atomic.Int32    // of the requests; the dispatcher sets it before a partition arrives
+	partitions     []*partition    // those that this loop has, in the order of the next request
+	free           chan *buffer
+	flying         bool
+	landed         chan flight
+	asked          []*partition  // those in the request in flight
+	leaving        []*partition  // for another broker, after the Parts of this response are delivered
+	partitionBytes int           // bytes to request of each partition, see resize
+	latency        time.Duration // until the first bytes of a response come, about the least of late
+	pause          time.Duration // how long the broker throttles this client
 }
 
 // A flight is a request whose response has come, or that has failed.
@@ -106,7 +106,7 @@ func (l *loop) run(ctx context.Context) error {
 			return err
 		}
 		for _, p := range lost { // all their Parts are delivered
-			l.fetch.lost <- p
+			l.dispatcher.lost <- p
 		}
 		l.arrive()
 		if len(l.partitions) > 0 && l.pause == 0 {
@@ -117,15 +117,15 @@ func (l *loop) run(ctx context.Context) error {
 			}
 		}
 		for _, p := range parts {
-			if err := l.fetch.deliver(p); err != nil {
+			if err := l.dispatcher.deliver(p); err != nil {
 				return err
 			}
 		}
 		for _, p := range l.leaving {
-			l.fetch.lost <- p
+			l.dispatcher.lost <- p
 		}
 		l.leaving = l.leaving[:0]
-		f.buffer.drop(l.fetch.source.keptBuffer())
+		f.buffer.drop(l.dispatcher.source.keptBuffer())
 		if l.pause > 0 {
 			if !sleep(ctx, l.pause) {
 				return ctx.Err()
@@ -173,11 +173,11 @@ func (l *loop) send(ctx context.Context, b *buffer) {
 	copy(ps, ps[1:])
 	ps[len(ps)-1] = first
 	l.asked = append(l.asked[:0], ps...)
-	source := l.fetch.source
+	source := l.dispatcher.source
 	b.holders.Store(1)
 	l.shrink(b.call)
 	b.call.version = int16(l.version.Load())
-	b.call.fetch(&source.config, l.rack(), l.share, l.fetch.generation.topicID, l.asked)
+	b.call.fetch(&source.config, l.rack(), l.partitionBytes, l.dispatcher.generation.topicID, l.asked)
 	l.flying = true
 	go func() {
 		err := source.exchange(ctx, b.call, source.config.MaxWait+fetchTimeout)
@@ -192,11 +192,11 @@ func (l *loop) send(ctx context.Context, b *buffer) {
 // Generation's topic and not from a later one of that name: the topic still has its id.
 // If the brokers do not tell ids, this cannot be known.
 func (l *loop) recheck(ctx context.Context) error {
-	id := l.fetch.generation.topicID
+	id := l.dispatcher.generation.topicID
 	if id == [16]byte{} {
 		return nil
 	}
-	source := l.fetch.source
+	source := l.dispatcher.source
 	t, err := source.metadataOf(ctx, l.broker, source.config.Topic)
 	if err == nil && event.OtherTopic(t.id, id) {
 		err = errOtherTopic
@@ -220,9 +220,9 @@ const near = 5 * time.Millisecond
 // Latency is the least of late, because on a busy machine a single one may be anything. So
 // the first one changes nothing.
 func (l *loop) resize(waited bool, got int, latency, took time.Duration) {
-	c := &l.fetch.source.config
+	c := &l.dispatcher.source.config
 	least, most := c.PartitionBytes, max(c.PartitionBytes, c.RequestBytes/max(1, len(l.asked)))
-	if got < l.share/2 {
+	if got < l.partitionBytes/2 {
 		return
 	}
 	switch {
@@ -235,16 +235,16 @@ func (l *loop) resize(waited bool, got int, latency, took time.Duration) {
 		l.latency += (latency - l.latency) / 64
 	}
 	if waited && l.latency > max(near, took/8) {
-		l.share = min(2*l.share, most)
+		l.partitionBytes = min(2*l.partitionBytes, most)
 	} else {
-		l.share = max(l.share-l.share/32, least)
+		l.partitionBytes = max(l.partitionBytes-l.partitionBytes/32, least)
 	}
 }
 
 // shrink frees a buffer that is half as large again as the requests are now, unless its last
 // response was large nevertheless, as one with large batches is.
 func (l *loop) shrink(c *call) {
-	if kept := cap(c.response); kept > 3*l.share*len(l.partitions)/2 && kept > 3*len(c.response)/2 {
+	if kept := cap(c.response); kept > 3*l.partitionBytes*len(l.partitions)/2 && kept > 3*len(c.response)/2 {
 		c.response = nil
 	}
 }
@@ -258,13 +258,13 @@ func (l *loop) rack() string {
 			return ""
 		}
 	}
-	return l.fetch.source.config.Rack
+	return l.dispatcher.source.config.Rack
 }
 
 // read parses a response. It returns the Parts to deliver and the partitions
 // that are no longer read from this broker; it moves the other partitions on.
 func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error) {
-	source := l.fetch.source
+	source := l.dispatcher.source
 	response := &f.buffer.response
 	if f.err == nil {
 		f.err = response.parse(f.buffer.call)
@@ -355,7 +355,7 @@ func (l *loop) accept(p *partition, r *fetched, first bool, b *buffer) (part eve
 			to:        next,
 			set:       r.records[:whole],
 			aborted:   r.aborted,
-			source:    l.fetch.source,
+			source:    l.dispatcher.source,
 			buffer:    b,
 		}
 		part, some = records.part(r), true
@@ -364,7 +364,7 @@ func (l *loop) accept(p *partition, r *fetched, first bool, b *buffer) (part eve
 	if damage != nil {
 		err = l.fetchAgain(p, damage)
 		if p.replica >= 0 {
-			l.fetch.leaveReplica(p)
+			l.dispatcher.leaveReplica(p)
 			l.leave(p)
 		}
 	}
@@ -382,7 +382,7 @@ func (l *loop) fetchAgain(p *partition, damage error) error {
 	default:
 		p.damaged = p.next
 	}
-	l.fetch.source.notices.log.Warn("kafka: a record batch arrived damaged and is fetched again",
+	l.dispatcher.source.notices.log.Warn("kafka: a record batch arrived damaged and is fetched again",
 		"partition", p.id, "offset", p.next, "error", damage)
 	return nil
 }
@@ -400,14 +400,14 @@ func (l *loop) answered(id int32) (p *partition, first bool) {
 }
 
 func (l *loop) newCall() *call {
-	return &call{api: protocol.Fetch, broker: l.broker, limit: l.fetch.source.config.ResponseLimit}
+	return &call{api: protocol.Fetch, broker: l.broker, limit: l.dispatcher.source.config.ResponseLimit}
 }
 
 // lose removes a partition from this loop because it cannot be read here. It is
 // read from its leader after a backoff.
 func (l *loop) lose(p *partition) *partition {
 	l.remove(p)
-	l.fetch.leaveReplica(p)
+	l.dispatcher.leaveReplica(p)
 	p.later()
 	return p
 }
@@ -424,9 +424,9 @@ func (l *loop) redirect(p *partition, replica int32, now time.Time) *partition {
 	if now.Before(p.until) {
 		p.later()
 	}
-	l.fetch.source.notices.log.Debug("kafka: a partition is read from the replica that its leader says is nearest",
+	l.dispatcher.source.notices.log.Debug("kafka: a partition is read from the replica that its leader says is nearest",
 		"partition", p.id, "broker", replica, "leader", l.broker)
-	p.replica, p.until = replica, now.Add(l.fetch.source.config.Lease)
+	p.replica, p.until = replica, now.Add(l.dispatcher.source.config.Lease)
 	return p
 }
 

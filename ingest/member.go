@@ -71,7 +71,7 @@ func subscription(metadata []byte) (topics []string, c *claim) {
 	return topics, c
 }
 
-// newAssignment writes a share (ConsumerProtocolAssignment, version 0).
+// newAssignment writes an assignment (ConsumerProtocolAssignment, version 0).
 func newAssignment(topics map[string][]int32, data []byte) []byte {
 	var w writer
 	w.int16(0) // version
@@ -87,7 +87,7 @@ func newAssignment(topics map[string][]int32, data []byte) []byte {
 	return w.b
 }
 
-// assignment reads a share. An empty share has no topics and no data.
+// assignment reads an assignment. An empty one has no topics and no data.
 func assignment(b []byte) (topics map[string][]int32, data []byte, err error) {
 	if len(b) == 0 {
 		return nil, nil, nil
@@ -102,10 +102,10 @@ func assignment(b []byte) (topics map[string][]int32, data []byte, err error) {
 		}
 	}
 	data = r.bytes()
-	return topics, data, r.done("a share of the partitions")
+	return topics, data, r.done("an assignment of partitions")
 }
 
-// A lease is this member's share in one generation of the group.
+// A lease is the assignment of this member in one generation of the group.
 type lease struct {
 	coordinator
 	id         string // the member's
@@ -137,14 +137,14 @@ func (m *member) join(ctx context.Context) (*lease, error) {
 		// partitions, among members of any kind and database.
 		return nil, kafka.InconsistentGroupProtocol
 	}
-	var shares []syncgroup.RequestAssignment
+	var assignments []syncgroup.RequestAssignment
 	seen := -1
 	if joined.LeaderID == m.id {
-		if shares, seen, err = m.divide(ctx, c, joined.Members); err != nil {
+		if assignments, seen, err = m.divide(ctx, c, joined.Members); err != nil {
 			return nil, err
 		}
 	}
-	mine, err := c.sync(ctx, joined.GenerationID, m.id, shares)
+	mine, err := c.sync(ctx, joined.GenerationID, m.id, assignments)
 	if err != nil {
 		m.forget(err)
 		return nil, err
@@ -258,7 +258,7 @@ func (s *Source) partitions(ctx context.Context) int {
 //
 // seen is how many partitions the topic had. The topic may be created, or grow,
 // before the watch of its partitions begins, which would then see no change.
-func (m *member) divide(ctx context.Context, c coordinator, members []joingroup.ResponseMember) (shares []syncgroup.RequestAssignment, seen int, err error) {
+func (m *member) divide(ctx context.Context, c coordinator, members []joingroup.ResponseMember) (assignments []syncgroup.RequestAssignment, seen int, err error) {
 	claims := make(map[string]claim)     // by member
 	byTopic := make(map[string][]string) // members
 	for _, sub := range members {
@@ -300,7 +300,7 @@ func (m *member) divide(ctx context.Context, c coordinator, members []joingroup.
 			}
 		}
 	}
-	// Every share names the database that has the group. For Kafka this is data of
+	// Every assignment names the database that has the group. For Kafka this is data of
 	// an unknown assignor. So it does not convert the group to the new protocol
 	// (KIP-848) when such a consumer tries to join.
 	word, _ := json.Marshal(claim{Database: owner.ID, Name: owner.Name}) // two texts
@@ -309,9 +309,9 @@ func (m *member) divide(ctx context.Context, c coordinator, members []joingroup.
 			m.source.notices.log.Warn("kafka: a process that counts into another database is in the group, and gets no partitions",
 				"group", m.source.config.Group, "member", sub.MemberID, "its_database", c.database().String(), "the_group's", owner.String())
 		}
-		shares = append(shares, syncgroup.RequestAssignment{MemberID: sub.MemberID, Assignment: newAssignment(given[sub.MemberID], word)})
+		assignments = append(assignments, syncgroup.RequestAssignment{MemberID: sub.MemberID, Assignment: newAssignment(given[sub.MemberID], word)})
 	}
-	return shares, seen, nil
+	return assignments, seen, nil
 }
 
 // owner returns the database that gets the partitions: the one that had them last,

@@ -153,12 +153,12 @@ var (
 	logStable = edge{-1, readCommitted}
 )
 
-// patience is how long logs asks for partitions whose leaders do not answer, before it goes on
+// leaderWait is how long logs asks for partitions whose leaders do not answer, before it goes on
 // without them: an election that is well takes less.
-const patience = time.Second
+const leaderWait = time.Second
 
 // logs asks for edges of the logs of the wanted partitions until the leaders of some of them
-// answer. The others are named by its error then, a *MissingError. It has no patience if the
+// answer. The others are named by its error then, a *MissingError. It does not wait if the
 // last try of what has failed.
 func (s *Source) logs(ctx context.Context, what string, wanted func(*topic) []int32, edges ...edge) (t *topic, logs map[int32][]int64, err error) {
 	began, known := time.Now(), s.notices.fails(what)
@@ -168,7 +168,7 @@ func (s *Source) logs(ctx context.Context, what string, wanted func(*topic) []in
 		}
 		left := wanted(t)
 		logs = make(map[int32][]int64, len(left))
-		missing := &MissingError{topic: s.config.Topic, why: make(map[int32]error), settled: known || time.Since(began) > patience}
+		missing := &MissingError{topic: s.config.Topic, why: make(map[int32]error), settled: known || time.Since(began) > leaderWait}
 		for _, e := range edges {
 			found, err := s.offsets(ctx, t, left, e, missing.why)
 			if err != nil {

@@ -11,8 +11,8 @@ import (
 // fetch writes a Fetch request for these partitions of one topic, in this order,
 // which is the order in which the broker fills its response. The topic is named by its id
 // from version 13 on, and by its name below. A leader that is told a rack may name a nearer
-// replica in the place of records (KIP-392). share is the bytes of each partition.
-func (c *call) fetch(config *Config, rack string, share int, id [16]byte, partitions []*partition) {
+// replica in the place of records (KIP-392). partitionBytes is the limit of each partition.
+func (c *call) fetch(config *Config, rack string, partitionBytes int, id [16]byte, partitions []*partition) {
 	c.begin(config.ClientID)
 	c.int32(-1) // not a replica
 	c.int32(int32(config.MaxWait.Milliseconds()))
@@ -42,7 +42,7 @@ func (c *call) fetch(config *Config, rack string, share int, id [16]byte, partit
 		if c.version >= 5 {
 			c.int64(-1) // log start: only for followers
 		}
-		c.int32(int32(share))
+		c.int32(int32(partitionBytes))
 		c.tags()
 	}
 	c.tags()
@@ -55,7 +55,7 @@ func (c *call) fetch(config *Config, rack string, share int, id [16]byte, partit
 	c.tags()
 }
 
-// A fetched is one partition's share of a Fetch response. Its slices are
+// A fetched is what a Fetch response has of one partition. Its slices are
 // views into the response, or into the buffer's list of transactions.
 type fetched struct {
 	partition  int32

@@ -9,19 +9,19 @@ import (
 
 // This file passes fetched records to the workers while memory allows.
 
-// A fetch reads the run's partitions in a goroutine of its own.
-type fetch struct {
+// A reader fetches the run's partitions in a goroutine of its own.
+type reader struct {
 	cancel func()
 	ended  chan struct{}
 	err    error // after ended
 }
 
-// startFetch fetches the partitions that do not wait for a schema, each from where it stands.
-// Parts that an earlier fetch has delivered may still wait for their worker; what they have
+// startReader fetches the partitions that do not wait for a schema, each from where it stands.
+// Parts that an earlier reader has delivered may still wait for their worker; what they have
 // in common with the new ones is counted once, because an operator skips what it has decided.
-func (r *run) startFetch(ctx context.Context) *fetch {
+func (r *run) startReader(ctx context.Context) *reader {
 	ctx, cancel := context.WithCancel(ctx)
-	f := &fetch{cancel: cancel, ended: make(chan struct{})}
+	f := &reader{cancel: cancel, ended: make(chan struct{})}
 	from := make(map[int32]int64, len(r.plans))
 	for _, p := range r.plans {
 		w := r.owner(p.Partition)
@@ -46,8 +46,8 @@ func (r *run) waitsChanged() {
 	}
 }
 
-// stop stops the fetch, and returns its error.
-func (f *fetch) stop() error {
+// stop stops the reader, and returns its error.
+func (f *reader) stop() error {
 	f.cancel()
 	<-f.ended
 	return f.err
@@ -55,7 +55,7 @@ func (f *fetch) stop() error {
 
 // deliver gives a part to the worker that owns its partition. It blocks while
 // the worker's queue is full or the gate is closed. That is the only thing that
-// slows the fetch down.
+// slows the reader down.
 func (r *run) deliver(ctx context.Context, p event.Part) error {
 	if err := r.pass(ctx); err != nil {
 		p.Done()

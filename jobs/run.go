@@ -12,7 +12,7 @@ import (
 	"weir/window"
 )
 
-// A run is one generation of one job: its workers, its fetch, and the flow
+// A run is one generation of one job: its workers, its reader, and the flow
 // machine that says what to do. One goroutine, that of [Job.Run], drives it.
 type run struct {
 	job   *Job
@@ -29,7 +29,7 @@ type run struct {
 	wake  *time.Timer // flow's Wake
 	pace  pace
 
-	fetch   *fetch
+	reader  *reader
 	refetch chan struct{} // other partitions wait for a schema than before
 
 	workers   []*worker
@@ -153,9 +153,9 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 	for _, w := range r.workers {
 		r.wg.Go(w.loop)
 	}
-	r.fetch = r.startFetch(ctx)
+	r.reader = r.startReader(ctx)
 	done, reassigned, err := r.read(ctx)
-	if e := r.fetch.stop(); err == nil {
+	if e := r.reader.stop(); err == nil {
 		err = e
 	}
 	r.stopWaits()
@@ -225,11 +225,11 @@ func (r *run) read(ctx context.Context) (done, reassigned bool, err error) {
 		case err := <-r.failed:
 			return false, false, err
 		case <-r.refetch:
-			if err := r.fetch.stop(); err != nil && !errors.Is(err, context.Canceled) {
+			if err := r.reader.stop(); err != nil && !errors.Is(err, context.Canceled) {
 				return false, false, nil
 			}
-			r.fetch = r.startFetch(ctx)
-		case <-r.fetch.ended: // the fetch may notice the end of the generation before this loop does
+			r.reader = r.startReader(ctx)
+		case <-r.reader.ended: // the fetch may notice the end of the generation before this loop does
 			return false, false, nil
 		case answer := <-r.answer:
 			if err := r.settle(answer); err != nil {

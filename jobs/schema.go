@@ -25,9 +25,9 @@ var unreadSchema = outage.Subject{
 	Ends:   "schema registry: the outage is over; reading goes on where it stood",
 }
 
-// patience is how long a worker with all its partitions waits for a schema, before it goes
+// schemaWait is how long a worker with all its partitions waits for a schema, before it goes
 // on with the others. A registry that is well answers much sooner.
-const patience = time.Second
+const schemaWait = time.Second
 
 // An answer is that of the registry.
 type answer struct {
@@ -44,7 +44,7 @@ func (w *worker) learn(u *event.UnknownSchema) (known bool, err error) {
 	}
 	asked := make(chan answer, 1)
 	go func() { asked <- w.ask(u) }()
-	soon := time.NewTimer(patience)
+	soon := time.NewTimer(schemaWait)
 	defer soon.Stop()
 	for {
 		select {

@@ -43,7 +43,7 @@ func TestTruncatedUnseen(t *testing.T) {
 	}
 	found := slices.Collect(books.Findings)
 	// Offset 1,000 lies in the chunk that begins at 768.
-	if len(found) != 1 || found[0].Kind != audit.Excess || found[0].Chunk != 3 || found[0].Expected != 256 {
+	if len(found) != 1 || found[0].Class != audit.Excess || found[0].Chunk != 3 || found[0].Expected != 256 {
 		t.Errorf("the audit finds %+v, want rows in excess in chunk 3", found)
 	}
 }
@@ -71,7 +71,7 @@ func TestBeginningGone(t *testing.T) {
 	if out := run(); !strings.Contains(out, says) || !strings.Contains(out, "from=0 to=768") {
 		t.Errorf("the next start says %s", out)
 	}
-	if found, _ := auditOf(sink).Log(log); len(found) != 1 || found[0].Kind != audit.Beginning || found[0].Offsets != (audit.Offsets{First: 0, Next: 768}) {
+	if found, _ := auditOf(sink).Log(log); len(found) != 1 || found[0].Class != audit.Beginning || found[0].Offsets != (audit.Offsets{First: 0, Next: 768}) {
 		t.Errorf("the audit finds %+v", found)
 	}
 	src.committed[0] = 0
@@ -114,7 +114,7 @@ func TestTruncatedSaid(t *testing.T) {
 		t.Errorf("a truncated log: %v", err)
 	}
 	found, _ := auditOf(sink).Log([]event.Assignment{{LogStart: 100, LogEnd: 600}})
-	if len(found) != 1 || found[0].Kind != audit.Beyond || found[0].Offsets != (audit.Offsets{First: 100, Next: 600}) {
+	if len(found) != 1 || found[0].Class != audit.Beyond || found[0].Offsets != (audit.Offsets{First: 100, Next: 600}) {
 		t.Errorf("the audit finds %+v, want 500 offsets that the ledger covers", found)
 	}
 	var out bytes.Buffer

@@ -74,13 +74,13 @@ func pathValue(v any, path string) event.Value {
 		}
 		v, path = m[path[:end]], path[end:]
 	}
-	number := func(text string) event.Value { return event.Value{Kind: event.Number, Bytes: []byte(text)} }
-	text := func(s string) event.Value { return event.Value{Kind: event.String, Bytes: []byte(s)} }
+	number := func(text string) event.Value { return event.Value{Type: event.Number, Bytes: []byte(text)} }
+	text := func(s string) event.Value { return event.Value{Type: event.String, Bytes: []byte(s)} }
 	switch v := v.(type) {
 	case nil:
 		return event.Value{}
 	case bool:
-		return event.Value{Kind: event.Bool, Bytes: strconv.AppendBool(nil, v)}
+		return event.Value{Type: event.Bool, Bytes: strconv.AppendBool(nil, v)}
 	case int32:
 		return number(strconv.Itoa(int(v)))
 	case int64:
@@ -101,7 +101,7 @@ func pathValue(v any, path string) event.Value {
 		s := v.FloatString(80)
 		return number(strings.TrimSuffix(strings.TrimRight(s, "0"), "."))
 	case map[string]any, []any:
-		return event.Value{Kind: event.Composite}
+		return event.Value{Type: event.Composite}
 	}
 	panic(fmt.Sprintf("a value of type %T", v))
 }
@@ -110,17 +110,17 @@ func pathValue(v any, path string) event.Value {
 func floatValue(f float64, v any) event.Value {
 	switch {
 	case math.IsNaN(f):
-		return event.Value{Kind: event.String, Bytes: []byte("NaN")}
+		return event.Value{Type: event.String, Bytes: []byte("NaN")}
 	case math.IsInf(f, 0):
-		return event.Value{Kind: event.String, Bytes: []byte(strings.TrimPrefix(strings.Replace(fmt.Sprint(f), "Inf", "Infinity", 1), "+"))}
+		return event.Value{Type: event.String, Bytes: []byte(strings.TrimPrefix(strings.Replace(fmt.Sprint(f), "Inf", "Infinity", 1), "+"))}
 	case f == 0:
-		return event.Value{Kind: event.Number, Bytes: []byte("0")}
+		return event.Value{Type: event.Number, Bytes: []byte("0")}
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
 	}
-	return event.Value{Kind: event.Number, Bytes: b}
+	return event.Value{Type: event.Number, Bytes: b}
 }
 
 // reader returns a reader that has learned a schema.
@@ -147,7 +147,7 @@ func sameValues(t testing.TB, r *event.Reader, data []byte, of any, paths []stri
 	t.Helper()
 	vals := make([]event.Value, len(paths))
 	for i := range vals {
-		vals[i] = event.Value{Kind: event.String, Bytes: []byte("left over")}
+		vals[i] = event.Value{Type: event.String, Bytes: []byte("left over")}
 	}
 	if err := read(r, data, vals); err != nil {
 		t.Fatalf("%x: %v", data, err)
@@ -159,8 +159,8 @@ func sameValues(t testing.TB, r *event.Reader, data []byte, of any, paths []stri
 func compareValues(t testing.TB, data []byte, vals []event.Value, of any, paths []string) {
 	t.Helper()
 	for i, path := range paths {
-		if want := pathValue(of, path); vals[i].Kind != want.Kind || !bytes.Equal(vals[i].Bytes, want.Bytes) {
-			t.Fatalf("%x: %s is %v %q, want %v %q", data, path, vals[i].Kind, vals[i].Bytes, want.Kind, want.Bytes)
+		if want := pathValue(of, path); vals[i].Type != want.Type || !bytes.Equal(vals[i].Bytes, want.Bytes) {
+			t.Fatalf("%x: %s is %v %q, want %v %q", data, path, vals[i].Type, vals[i].Bytes, want.Type, want.Bytes)
 		}
 	}
 }
@@ -271,7 +271,7 @@ func TestAvroReadsAsTheReference(t *testing.T) {
 	oracle := avro.MustParse(everything)
 	r := reader(t, event.Avro, mustAvro(t, everything), everyPath)
 	random := rand.New(rand.NewPCG(1, 2))
-	kinds := map[string]map[event.Kind]int{}
+	kinds := map[string]map[event.Type]int{}
 	for range 1000 {
 		data, err := oracle.Encode(randomAvro(random, oracle.Root(), map[string]*avro.SchemaNode{}, 0))
 		if err != nil {
@@ -284,9 +284,9 @@ func TestAvroReadsAsTheReference(t *testing.T) {
 		sameValues(t, r, data, of, everyPath)
 		for _, path := range everyPath {
 			if kinds[path] == nil {
-				kinds[path] = map[event.Kind]int{}
+				kinds[path] = map[event.Type]int{}
 			}
-			kinds[path][pathValue(of, path).Kind]++
+			kinds[path][pathValue(of, path).Type]++
 		}
 		for _, cut := range []int{0, 1, len(data) / 2, len(data) - 1} {
 			if err := read(r, data[:cut], make([]event.Value, len(everyPath))); err == nil {
@@ -446,7 +446,7 @@ func TestAvroForReaders(t *testing.T) {
 		vals := make([]event.Value, 1)
 		if err := read(reader(t, event.Avro, s, []string{"a"}), data, vals); err != nil {
 			t.Errorf("%s: %v", text, err)
-		} else if got := vals[0].Kind.String() + " " + string(vals[0].Bytes); got != c.want {
+		} else if got := vals[0].Type.String() + " " + string(vals[0].Bytes); got != c.want {
 			t.Errorf("%s: %s, want %s", text, got, c.want)
 		}
 	}

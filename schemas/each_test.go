@@ -63,8 +63,8 @@ func sameAlone(t testing.TB, r, alone *event.Reader, events int, paths []string)
 			if strings.HasPrefix(path, event.OfRecord) || err != nil {
 				continue
 			}
-			if vals[k].Kind != want[k].Kind || !bytes.Equal(vals[k].Bytes, want[k].Bytes) {
-				t.Fatalf("%x: event %d: %s is %v %q, and by itself %v %q", r.Event(i), i, path, vals[k].Kind, vals[k].Bytes, want[k].Kind, want[k].Bytes)
+			if vals[k].Type != want[k].Type || !bytes.Equal(vals[k].Bytes, want[k].Bytes) {
+				t.Fatalf("%x: event %d: %s is %v %q, and by itself %v %q", r.Event(i), i, path, vals[k].Type, vals[k].Bytes, want[k].Type, want[k].Bytes)
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func checkAvroEach(t testing.TB, r, plain, alone *event.Reader, oracle *avro.Sch
 	n, err := open(r, data)
 	vals := make([]event.Value, 4)
 	wrong := read(plain, data, vals)
-	array := vals[3].Kind == event.Composite
+	array := vals[3].Type == event.Composite
 	if !errors.Is(err, event.ErrEvents) && (wrong != nil && !errors.Is(err, wrong) || wrong == nil && (err == nil) != array) {
 		t.Fatalf("%x: %v as a record of events, and as a record %v, an array: %v", data, err, wrong, array)
 	}

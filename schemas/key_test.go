@@ -98,7 +98,7 @@ func TestKeys(t *testing.T) {
 	text := func(r *event.Reader, key []byte, h event.Headers, have map[string]*event.Schema, paths int) string {
 		vals := make([]event.Value, paths)
 		for i := range vals {
-			vals[i] = event.Value{Kind: event.String, Bytes: []byte("left over")}
+			vals[i] = event.Value{Type: event.String, Bytes: []byte("left over")}
 		}
 		asked, err := readKeyed(r, &event.Record{Value: append(bytes.Clone(idOne), 10), Envelope: &event.Envelope{Key: key, Headers: h}}, vals, have)
 		if err != nil {
@@ -106,7 +106,7 @@ func TestKeys(t *testing.T) {
 		}
 		words := asked
 		for _, v := range vals {
-			words = append(words, fmt.Sprint(v.Kind, " ", string(v.Bytes)))
+			words = append(words, fmt.Sprint(v.Type, " ", string(v.Bytes)))
 		}
 		return strings.Join(words, ", ")
 	}
@@ -155,7 +155,7 @@ func TestKeys(t *testing.T) {
 	message := mustProto(t, `syntax = "proto3"; message V { int32 n = 1; }`).schema(event.SchemaName{Message: []int{0}})
 	p := keyed(t, event.Protobuf, "", "n", "key:")
 	vals := make([]event.Value, 2)
-	if _, err := readKeyed(p, &event.Record{Value: append(bytes.Clone(idOne), 0, 8, 5), Envelope: &event.Envelope{Key: append(bytes.Clone(idOne), 0, 8, 6)}}, vals, map[string]*event.Schema{string(idOne) + "\x00": message}); err != nil || vals[1].Kind != event.Composite {
+	if _, err := readKeyed(p, &event.Record{Value: append(bytes.Clone(idOne), 0, 8, 5), Envelope: &event.Envelope{Key: append(bytes.Clone(idOne), 0, 8, 6)}}, vals, map[string]*event.Schema{string(idOne) + "\x00": message}); err != nil || vals[1].Type != event.Composite {
 		t.Errorf("a message by itself: %v, %v", vals[1], err)
 	}
 }

@@ -75,7 +75,7 @@ func protoValue(m protoreflect.Message, path string) (v event.Value, zero bool) 
 	val := m.Get(f)
 	switch {
 	case f.IsMap() && rest == "", f.IsList() && index < 0 && rest == "":
-		return event.Value{Kind: event.Composite}, false
+		return event.Value{Type: event.Composite}, false
 	case f.IsMap():
 		var key string
 		key, rest, _ = strings.Cut(rest, ".")
@@ -105,8 +105,8 @@ func protoValue(m protoreflect.Message, path string) (v event.Value, zero bool) 
 }
 
 func scalarValue(f protoreflect.FieldDescriptor, val protoreflect.Value) event.Value {
-	number := func(text string) event.Value { return event.Value{Kind: event.Number, Bytes: []byte(text)} }
-	text := func(s string) event.Value { return event.Value{Kind: event.String, Bytes: []byte(s)} }
+	number := func(text string) event.Value { return event.Value{Type: event.Number, Bytes: []byte(text)} }
+	text := func(s string) event.Value { return event.Value{Type: event.String, Bytes: []byte(s)} }
 	switch f.Kind() {
 	case protoreflect.MessageKind:
 		m := val.Message()
@@ -115,7 +115,7 @@ func scalarValue(f protoreflect.FieldDescriptor, val protoreflect.Value) event.V
 			s, n := m.Get(m.Descriptor().Fields().ByName("seconds")).Int(), m.Get(m.Descriptor().Fields().ByName("nanos")).Int()
 			at := time.Unix(s, n).UTC()
 			if n < 0 || n > 999_999_999 || at.Year() < 1 || at.Year() > 9999 || s < -1<<40 || s > 1<<40 {
-				return event.Value{Kind: event.Composite}
+				return event.Value{Type: event.Composite}
 			}
 			form := "2006-01-02T15:04:05"
 			switch {
@@ -131,9 +131,9 @@ func scalarValue(f protoreflect.FieldDescriptor, val protoreflect.Value) event.V
 			inner := m.Descriptor().Fields().ByName("value")
 			return scalarValue(inner, m.Get(inner))
 		}
-		return event.Value{Kind: event.Composite}
+		return event.Value{Type: event.Composite}
 	case protoreflect.BoolKind:
-		return event.Value{Kind: event.Bool, Bytes: strconv.AppendBool(nil, val.Bool())}
+		return event.Value{Type: event.Bool, Bytes: strconv.AppendBool(nil, val.Bool())}
 	case protoreflect.FloatKind:
 		return floatValue(val.Float(), float32(val.Float()))
 	case protoreflect.DoubleKind:
@@ -158,7 +158,7 @@ func sameMessage(t testing.TB, r *event.Reader, data []byte, m protoreflect.Mess
 	t.Helper()
 	vals := make([]event.Value, len(paths))
 	for i := range vals {
-		vals[i] = event.Value{Kind: event.String, Bytes: []byte("left over")}
+		vals[i] = event.Value{Type: event.String, Bytes: []byte("left over")}
 	}
 	if err := read(r, data, vals); err != nil {
 		t.Fatalf("%x: %v, and the reference reads it", data, err)
@@ -174,8 +174,8 @@ func compareMessage(t testing.TB, data []byte, vals []event.Value, m protoreflec
 		if got := vals[i]; zero && (len(got.Bytes) == 0 || string(got.Bytes) == "0" || string(got.Bytes) == "false" || string(got.Bytes) == "NONE") {
 			continue
 		}
-		if vals[i].Kind != want.Kind || !bytes.Equal(vals[i].Bytes, want.Bytes) {
-			t.Fatalf("%x: %s is %v %q, want %v %q", data, path, vals[i].Kind, vals[i].Bytes, want.Kind, want.Bytes)
+		if vals[i].Type != want.Type || !bytes.Equal(vals[i].Bytes, want.Bytes) {
+			t.Fatalf("%x: %s is %v %q, want %v %q", data, path, vals[i].Type, vals[i].Bytes, want.Type, want.Bytes)
 		}
 	}
 }
@@ -294,7 +294,7 @@ func TestProtobufReadsAsTheReference(t *testing.T) {
 	of, s := eventOf(t)
 	r := reader(t, event.Protobuf, s, messagePaths)
 	random := rand.New(rand.NewPCG(1, 2))
-	kinds := map[string]map[event.Kind]int{}
+	kinds := map[string]map[event.Type]int{}
 	for range 1000 {
 		data := randomEvent(t, random, of)
 		m := dynamicpb.NewMessage(of)
@@ -304,10 +304,10 @@ func TestProtobufReadsAsTheReference(t *testing.T) {
 		sameMessage(t, r, data, m, messagePaths)
 		for _, path := range messagePaths {
 			if kinds[path] == nil {
-				kinds[path] = map[event.Kind]int{}
+				kinds[path] = map[event.Type]int{}
 			}
 			v, _ := protoValue(m, path)
-			kinds[path][v.Kind]++
+			kinds[path][v.Type]++
 		}
 	}
 	for path, of := range kinds {

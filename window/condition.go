@@ -89,7 +89,7 @@ type condition struct {
 type test struct {
 	op     op
 	texts  []string
-	kind   event.Kind // of the operand
+	kind   event.Type // of the operand
 	number event.Bound
 	text   []byte
 }
@@ -203,7 +203,7 @@ func (t *test) holds(v *event.Value) bool {
 		}
 		return false
 	case exists:
-		return (v.Kind > event.Null) == (t.text[0] == 't')
+		return (v.Type > event.Null) == (t.text[0] == 't')
 	}
 	order, ok := t.compare(v)
 	switch t.op {
@@ -223,7 +223,7 @@ func (t *test) holds(v *event.Value) bool {
 
 // compare compares a value with the operand. ok is false if they are not of one kind.
 func (t *test) compare(v *event.Value) (order int, ok bool) {
-	if v.Kind != t.kind {
+	if v.Type != t.kind {
 		return 0, false
 	}
 	if t.kind == event.Number {
@@ -234,7 +234,7 @@ func (t *test) compare(v *event.Value) (order int, ok bool) {
 
 // hasText reports whether a value has a text: a string, a number, true or false.
 func hasText(v *event.Value) bool {
-	return v.Kind == event.String || v.Kind == event.Number || v.Kind == event.Bool
+	return v.Type == event.String || v.Type == event.Number || v.Type == event.Bool
 }
 
 func oneOf(v *event.Value, in []string) bool {

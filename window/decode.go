@@ -5,14 +5,14 @@ import (
 	"slices"
 
 	"weir/event"
-	"weir/internal/apart"
+	"weir/internal/cacheline"
 	"weir/sketches/geo"
 )
 
 // A Decoder turns a record into what the partition and the sketches need of it.
 // It belongs to one Operator; the next record overwrites its results. An Intake reads the event from it.
 type Decoder struct {
-	_       apart.Line
+	_       cacheline.Pad
 	spec    *Spec
 	reader  *event.Reader
 	selects bool // a record must be selected before it is read
@@ -51,21 +51,21 @@ type Decoder struct {
 	id      id     // for deduplication
 	key     id     // of Throttle
 	scratch []byte
-	_       apart.Line
+	_       cacheline.Pad
 }
 
 // columnAt has the indexes in vals of a column's fields; -1: not used.
 type columnAt struct{ path, lon, lat int }
 
 func newDecoder(s *Spec) (*Decoder, error) {
-	d := &Decoder{spec: s, dedupeAt: -1, keyAt: -1, blocks: apart.Slice[block](len(s.Measures))}
+	d := &Decoder{spec: s, dedupeAt: -1, keyAt: -1, blocks: cacheline.Slice[block](len(s.Measures))}
 	fields, err := readFields(s)
 	if err != nil {
 		return nil, err
 	}
 	d.scanned, d.derived, d.names = len(fields.paths), fields.derived, fields.names
-	d.vals = apart.Slice[event.Value](len(fields.names) + len(s.Measures))
-	d.wholes = apart.Slice[wholeValue](len(d.vals))
+	d.vals = cacheline.Slice[event.Value](len(fields.names) + len(s.Measures))
+	d.wholes = cacheline.Slice[wholeValue](len(d.vals))
 	field := fields.index
 	d.timeAt = field(s.TimeField)
 	for _, c := range s.By {
@@ -221,9 +221,9 @@ func (d *Decoder) decodeGroup() (reason string) {
 		}
 		var text []byte
 		switch {
-		case c.HasDefault && (v.Kind == event.Missing || v.Kind == event.Null):
+		case c.HasDefault && (v.Type == event.Missing || v.Type == event.Null):
 			text = d.defaults[i]
-		case v.Kind == event.String || v.Kind == event.Number || v.Kind == event.Bool:
+		case v.Type == event.String || v.Type == event.Number || v.Type == event.Bool:
 			text = v.Bytes
 		default:
 			return d.Wrong(at.path, "is not text, number or bool")
@@ -274,7 +274,7 @@ func (d *Decoder) Window() event.Time { return d.window }
 
 // Absent reports whether a field is missing or null.
 func (d *Decoder) Absent(at int) bool {
-	return d.vals[at].Kind == event.Missing || d.vals[at].Kind == event.Null
+	return d.vals[at].Type == event.Missing || d.vals[at].Type == event.Null
 }
 
 // A wholeValue is what event.Value.Whole returned for a value of the event with a number. Several measures
@@ -312,7 +312,7 @@ func (d *Decoder) Float(at int) (f float64, reason string) {
 	switch {
 	case ok:
 		return f, ""
-	case d.vals[at].Kind == event.Number:
+	case d.vals[at].Type == event.Number:
 		return 0, d.Wrong(at, "is a number beyond 1.8e308, the greatest Float64")
 	}
 	return 0, d.Wrong(at, "is not a number")
@@ -351,7 +351,7 @@ func (d *Decoder) wrongTime() string {
 		return "the record's timestamp is not a time between 1970 and 2106"
 	}
 	unit := d.spec.TimeUnit
-	needs, kind := "number", d.vals[d.timeAt].Kind
+	needs, kind := "number", d.vals[d.timeAt].Type
 	if unit == event.RFC3339 || unit == event.ISO8601 {
 		needs = "text"
 	}

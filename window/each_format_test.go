@@ -129,7 +129,7 @@ func translate(t *testing.T, f event.Format, log []event.Record) []event.Record 
 				if err := d.Decode(&doc); err != nil {
 					t.Fatal(err)
 				}
-				if vals[1].Kind == event.Number {
+				if vals[1].Type == event.Number {
 					sent = json.Number(vals[1].Bytes)
 				}
 			}

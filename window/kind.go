@@ -165,9 +165,9 @@ func (m *Measure) CheckDefault() (wrong string) {
 
 // defaultValue returns the default as if it stood in an event.
 func (m *Measure) defaultValue() event.Value {
-	v := event.Value{Kind: event.Number, Bytes: []byte(m.Default)}
+	v := event.Value{Type: event.Number, Bytes: []byte(m.Default)}
 	if _, ok := v.Float(); !ok {
-		v.Kind = event.String
+		v.Type = event.String
 	}
 	return v
 }

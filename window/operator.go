@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"weir/event"
-	"weir/internal/apart"
+	"weir/internal/cacheline"
 )
 
 // BlockSize is how many counted events are gathered before they are added to the
@@ -17,7 +17,7 @@ const BlockSize = 512
 // each partition and the table that they share. It is not safe for concurrent use:
 // other goroutines send its worker a closure, which runs between batches.
 type Operator struct {
-	_          apart.Line
+	_          cacheline.Pad
 	spec       *Spec
 	decoder    *Decoder
 	partitions map[int32]*Partition
@@ -34,7 +34,7 @@ type Operator struct {
 
 	gathered int        // events gathered since the last apply…
 	of       *Partition // …which are of this partition
-	_        apart.Line
+	_        cacheline.Pad
 }
 
 // NewOperator makes an operator without partitions. The spec must be valid.

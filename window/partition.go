@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"weir/event"
-	"weir/internal/apart"
+	"weir/internal/cacheline"
 	"weir/internal/hashtable"
 )
 
@@ -16,7 +16,7 @@ import (
 // of a chunk. Therefore every process that reads a chunk from its beginning
 // gets the same counts.
 type Partition struct {
-	_         apart.Line
+	_         cacheline.Pad
 	spec      *Spec
 	partition int32
 	epoch     uint8
@@ -46,7 +46,7 @@ type Partition struct {
 	moved   bool       // next has moved since the last Take
 	highest event.Time // watermark of the chunks before; only shown, never stored
 	record  event.Time // Kafka time of the last record; only shown, never stored
-	_       apart.Line
+	_       cacheline.Pad
 }
 
 // A cell is the count of one (window, group) in the chunk.

@@ -423,7 +423,7 @@ func TestNaiveTwin(t *testing.T) {
 			if s.TimeUnit == event.RecordTime {
 				ts, ok = rec.Time, true
 			}
-			if _, isUint := v[3].Uint32(); !ok || v[1].Kind != event.String || !isUint {
+			if _, isUint := v[3].Uint32(); !ok || v[1].Type != event.String || !isUint {
 				outcomes[Malformed]++
 				continue
 			}
@@ -467,7 +467,7 @@ func TestNaiveTwin(t *testing.T) {
 			decoded++
 			watermarks[chunk] = max(watermarks[chunk], min(ts, rec.Time))
 			k := key{ts - ts%s.Window, string(v[1].Bytes), "??"}
-			if v[2].Kind == event.String {
+			if v[2].Type == event.String {
 				k.country = string(v[2].Bytes)
 			}
 			if g := k.page + "\x00" + k.country; !groups[chunk][g] {

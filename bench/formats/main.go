@@ -24,12 +24,12 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"weir/bench/internal/ground"
+	"weir/bench/internal/testbed"
 	"weir/demo/gen"
 )
 
 var (
-	bench  = ground.Command("formats")
+	bench  = testbed.Command("formats")
 	events = flag.Int64("events", 4_000_000, "events in each topic")
 	rounds = flag.Int("rounds", 3, "measured rounds, behind one that is not; the best counts")
 )
@@ -95,7 +95,7 @@ type form struct {
 	encode func(event []byte) ([]byte, error)
 	bytes  int64 // of all values
 
-	weir   ground.Process
+	weir   testbed.Process
 	engine time.Duration
 }
 
@@ -130,7 +130,7 @@ func registry() *httptest.Server {
 func main() { bench.Main(run) }
 
 func run(ctx context.Context) error {
-	g, err := ground.New()
+	g, err := testbed.New()
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func run(ctx context.Context) error {
 			f.bytes += int64(len(value))
 			return value, err
 		}
-		if err := g.Fill(ctx, f.name, kgo.NoCompression(), gen.Clicks, ground.Traffic(2_000_000, *events), 10*time.Minute, count); err != nil {
+		if err := g.Fill(ctx, f.name, kgo.NoCompression(), gen.Clicks, testbed.Traffic(2_000_000, *events), 10*time.Minute, count); err != nil {
 			return err
 		}
 	}
@@ -160,8 +160,8 @@ func run(ctx context.Context) error {
 		}
 	}
 
-	var report ground.Report
-	report.Say("# %d clicks, 1,000 Zipf pages, 2 million users, %d partitions, Kafka 4, not compressed; hits and HLL users by page; the least of %d rounds in turns", *events, ground.Partitions, *rounds)
+	var report testbed.Report
+	report.Say("# %d clicks, 1,000 Zipf pages, 2 million users, %d partitions, Kafka 4, not compressed; hits and HLL users by page; the least of %d rounds in turns", *events, testbed.Partitions, *rounds)
 	report.SayWhere()
 	report.Say("%-10s %14s %12s %10s %10s %9s", "format", "bytes a value", "events/CPU-s", "to json", "engine s", "peak MiB")
 	var missed []string
@@ -176,7 +176,7 @@ func run(ctx context.Context) error {
 }
 
 // read reads the topic to its end into a database of its own.
-func (f *form) read(g *ground.Ground, registry string, round int) error {
+func (f *form) read(g *testbed.Bed, registry string, round int) error {
 	database := fmt.Sprint(f.name, round)
 	config := fmt.Sprintf(`kafka: {brokers: [%q], group: %[3]s}
 clickhouse: {urls: [%[2]q], database: %[3]s}

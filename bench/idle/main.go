@@ -29,14 +29,14 @@ import (
 	"syscall"
 	"time"
 
-	"weir/bench/internal/ground"
+	"weir/bench/internal/testbed"
 	"weir/bench/internal/viewers"
 	"weir/demo/gen"
 	"weir/internal/await"
 )
 
 var (
-	bench  = ground.Command("idle")
+	bench  = testbed.Command("idle")
 	during = flag.Duration("for", 2*time.Minute, "how long each state is measured")
 	only   = flag.Int("processes", 0, "measure so many processes only, 1 or 3, and no demo; 0: all")
 	dir    = flag.String("dir", memory(), "the directory in which the engine has its data; empty: that for temporary files")
@@ -90,14 +90,14 @@ func run(ctx context.Context) error {
 	if *only != 0 && *only != 1 && *only != 3 {
 		return fmt.Errorf("-processes %d; want 1 or 3, or 0 for all", *only)
 	}
-	ground.Root = *dir
-	g, err := ground.New()
+	testbed.Root = *dir
+	g, err := testbed.New()
 	if err != nil {
 		return err
 	}
 	defer g.Close()
-	var report ground.Report
-	report.Say("# %d clicks and %d positions a second in %d partitions each, jobs with rollups of 1m, 1h, 1d; then none", *clicks, *clicks/4, ground.Partitions)
+	var report testbed.Report
+	report.Say("# %d clicks and %d positions a second in %d partitions each, jobs with rollups of 1m, 1h, 1d; then none", *clicks, *clicks/4, testbed.Partitions)
 	report.SayWhere()
 	report.Say("# the engine's data in %s", filepath.Dir(g.Dir))
 	report.Say("# shares of a core; statements a second that the engine ran")
@@ -172,10 +172,10 @@ type looked struct {
 }
 
 // observe measures the engine and these processes.
-func observe(g *ground.Ground, processes []*exec.Cmd) (s shares, err error) {
+func observe(g *testbed.Bed, processes []*exec.Cmd) (s shares, err error) {
 	cpu := func() (sum time.Duration) {
 		for _, p := range processes {
-			sum += ground.CPU(p.Process.Pid)
+			sum += testbed.CPU(p.Process.Pid)
 		}
 		return sum
 	}
@@ -199,18 +199,18 @@ func observe(g *ground.Ground, processes []*exec.Cmd) (s shares, err error) {
 
 // A group is some processes that run the same jobs.
 type group struct {
-	ground    *ground.Ground
+	bed       *testbed.Bed
 	name      string // of the database, the consumer group, and the end of the topics' names
 	http      string // where its process answers, if it is one
 	processes []*exec.Cmd
 	log       await.Output
 }
 
-func start(ctx context.Context, g *ground.Ground, n int) (*group, error) {
-	p := &group{ground: g, name: fmt.Sprint("idle", n), http: "127.0.0.1:0"}
+func start(ctx context.Context, g *testbed.Bed, n int) (*group, error) {
+	p := &group{bed: g, name: fmt.Sprint("idle", n), http: "127.0.0.1:0"}
 	if n == 1 {
 		var err error
-		if p.http, err = ground.FreeAddress(); err != nil {
+		if p.http, err = testbed.FreeAddress(); err != nil {
 			return nil, err
 		}
 	}
@@ -256,13 +256,13 @@ func (p *group) measure(ctx context.Context) (busy shares, l looked, still share
 	}
 	sent := make(chan result)
 	flow := func(topic string, traffic func(gen.Config) (*gen.Generator, error), rate int64) {
-		n, err := p.ground.Flow(flowing, topic+p.name, traffic, rate)
+		n, err := p.bed.Flow(flowing, topic+p.name, traffic, rate)
 		sent <- result{n, err}
 	}
 	go flow("clicks_", gen.Clicks, *clicks)
 	go flow("locations_", gen.Locations, *clicks/4)
 	time.Sleep(warmUp)
-	if busy, err = observe(p.ground, p.processes); err == nil && len(p.processes) == 1 {
+	if busy, err = observe(p.bed, p.processes); err == nil && len(p.processes) == 1 {
 		l, err = p.look(ctx)
 	}
 	end()
@@ -276,8 +276,8 @@ func (p *group) measure(ctx context.Context) (busy shares, l looked, still share
 		return busy, l, still, err
 	}
 	time.Sleep(rest)
-	if still, err = observe(p.ground, p.processes); err == nil {
-		err = p.ground.Engine.Check(total, p.name+".clicks_1m", p.name+".locations_1m")
+	if still, err = observe(p.bed, p.processes); err == nil {
+		err = p.bed.Engine.Check(total, p.name+".clicks_1m", p.name+".locations_1m")
 	}
 	return busy, l, still, err
 }
@@ -292,7 +292,7 @@ func (p *group) look(ctx context.Context) (l looked, err error) {
 		l.seen, err = viewers.Watch(looking, p.http, lookers, append(viewers.Questions, viewers.Again...))
 		watched <- err
 	}()
-	l.shares, err = observe(p.ground, p.processes)
+	l.shares, err = observe(p.bed, p.processes)
 	away()
 	err = errors.Join(err, <-watched)
 	if err == nil && len(l.seen.First) != lookers {
@@ -317,8 +317,8 @@ func (p *group) stop() (err error) {
 
 // demo runs weir up at its default rate, and measures its process with its worker, its engine,
 // and how many events a second become durable.
-func demo(g *ground.Ground) (s shares, rate float64, err error) {
-	address, err := ground.FreeAddress()
+func demo(g *testbed.Bed) (s shares, rate float64, err error) {
+	address, err := testbed.FreeAddress()
 	if err != nil {
 		return s, 0, err
 	}
@@ -344,19 +344,19 @@ func demo(g *ground.Ground) (s shares, rate float64, err error) {
 	if err != nil {
 		return s, 0, err
 	}
-	weir := func() time.Duration { return ground.CPU(cmd.Process.Pid) + ground.CPU(worker) }
-	began, ofEngine, ofWeir := time.Now(), ground.CPU(engine), weir()
+	weir := func() time.Duration { return testbed.CPU(cmd.Process.Pid) + testbed.CPU(worker) }
+	began, ofEngine, ofWeir := time.Now(), testbed.CPU(engine), weir()
 	time.Sleep(*during)
 	after, err := durable(address)
 	took := time.Since(began).Seconds()
-	s.engine, s.weir = (ground.CPU(engine)-ofEngine).Seconds()/took, (weir()-ofWeir).Seconds()/took
+	s.engine, s.weir = (testbed.CPU(engine)-ofEngine).Seconds()/took, (weir()-ofWeir).Seconds()/took
 	return s, float64(after-before) / took, err
 }
 
 // durable returns how many records of all topics are in ClickHouse, says the process that
 // answers HTTP there.
 func durable(address string) (n int64, err error) {
-	all, err := ground.Status(address)
+	all, err := testbed.Status(address)
 	for _, job := range all {
 		for _, p := range job.Partitions {
 			n += p.Durable

@@ -46,7 +46,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"weir/bench/internal/ground"
+	"weir/bench/internal/testbed"
 	"weir/bench/internal/viewers"
 	"weir/demo/gen"
 	"weir/internal/redistest"
@@ -55,7 +55,7 @@ import (
 )
 
 var (
-	bench  = ground.Command("live")
+	bench  = testbed.Command("live")
 	clicks = flag.Int64("events", 24_000_000, "clicks in a log; there are a tenth as many positions")
 	rounds = flag.Int("rounds", 4, "measured rounds a side")
 	rate   = flag.Int("rate", 100, "questions a second, for a process that runs alone; 0: none")
@@ -134,13 +134,13 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g, err := ground.New()
+	g, err := testbed.New()
 	if err != nil {
 		return err
 	}
 	defer g.Close()
-	var report ground.Report
-	report.Say("# %d clicks and %d positions in %d partitions each, Kafka 4 with lz4, the real ClickHouse", *clicks, *clicks/10, ground.Partitions)
+	var report testbed.Report
+	report.Say("# %d clicks and %d positions in %d partitions each, Kafka 4 with lz4, the real ClickHouse", *clicks, *clicks/10, testbed.Partitions)
 	report.SayWhere()
 	report.Say("# %d CPUs for weir, %d for broker, engine and client", ours.Count(), others.Count())
 	var missed []string
@@ -162,13 +162,13 @@ func run(ctx context.Context) error {
 }
 
 // fill fills the topics.
-func (p *pace) fill(ctx context.Context, g *ground.Ground) error {
-	return errors.Join(g.Fill(ctx, "clicks"+p.topic, kgo.Lz4Compression(), gen.Clicks, ground.Traffic(2_000_000, *clicks), p.span, nil),
-		g.Fill(ctx, "locations"+p.topic, kgo.Lz4Compression(), gen.Locations, ground.Traffic(100_000, *clicks/10), p.span, nil))
+func (p *pace) fill(ctx context.Context, g *testbed.Bed) error {
+	return errors.Join(g.Fill(ctx, "clicks"+p.topic, kgo.Lz4Compression(), gen.Clicks, testbed.Traffic(2_000_000, *clicks), p.span, nil),
+		g.Fill(ctx, "locations"+p.topic, kgo.Lz4Compression(), gen.Locations, testbed.Traffic(100_000, *clicks/10), p.span, nil))
 }
 
 // measure runs the rounds.
-func (p *pace) measure(g *ground.Ground, a audience, ours, others *unix.CPUSet, report *ground.Report) (ratio float64, err error) {
+func (p *pace) measure(g *testbed.Bed, a audience, ours, others *unix.CPUSet, report *testbed.Report) (ratio float64, err error) {
 	report.Say("# %s: a log of %v", p.name, p.span)
 	report.Say("%-22s %14s %8s %8s %10s %10s %10s", "asked by", "events/CPU-s", "CPU s", "wall s", "asked/s", "median ms", "p99 ms")
 	var sides [sharing][]turn
@@ -190,7 +190,7 @@ func (p *pace) measure(g *ground.Ground, a audience, ours, others *unix.CPUSet, 
 			for _, t := range sides[side] {
 				all = append(all, of(t).Seconds())
 			}
-			return ground.Median(all)
+			return testbed.Median(all)
 		}
 		var slow []time.Duration
 		var took time.Duration
@@ -213,14 +213,14 @@ func (p *pace) measure(g *ground.Ground, a audience, ours, others *unix.CPUSet, 
 	for i, none := range sides[0] {
 		ratios = append(ratios, none.cpu.Seconds()/sides[1][i].cpu.Seconds())
 	}
-	ratio = ground.Median(ratios)
+	ratio = testbed.Median(ratios)
 	report.Say("ratio %.4f, in the rounds %.3f to %.3f (floor %.2f)", ratio, slices.Min(ratios), slices.Max(ratios), a.least)
 	return ratio, nil
 }
 
 // race runs both processes at the same time: one that gets questions and one that
 // gets none. Each has a database and consumer groups of its own.
-func (p *pace) race(g *ground.Ground, a audience, ours, others *unix.CPUSet, round int) (pair [sharing]turn, err error) {
+func (p *pace) race(g *testbed.Bed, a audience, ours, others *unix.CPUSet, round int) (pair [sharing]turn, err error) {
 	var readers [sharing]*reader
 	for side := range readers {
 		if readers[side], err = newReader(g, fmt.Sprintf("bench_%s%s_%d_%d", a.key, p.topic, round, side), p.topic); err != nil {
@@ -253,16 +253,16 @@ func (p *pace) race(g *ground.Ground, a audience, ours, others *unix.CPUSet, rou
 // A reader is a process that has not started yet, with its configuration and its
 // tables.
 type reader struct {
-	ground     *ground.Ground
+	bed        *testbed.Bed
 	name, file string
 	http, resp string // where it listens
 }
 
-func newReader(g *ground.Ground, name, topic string) (*reader, error) {
-	r := &reader{ground: g, name: name, file: filepath.Join(g.Dir, name+".yaml")}
+func newReader(g *testbed.Bed, name, topic string) (*reader, error) {
+	r := &reader{bed: g, name: name, file: filepath.Join(g.Dir, name+".yaml")}
 	var err error
 	for _, at := range []*string{&r.http, &r.resp} {
-		if *at, err = ground.FreeAddress(); err != nil {
+		if *at, err = testbed.FreeAddress(); err != nil {
 			return nil, err
 		}
 	}
@@ -298,7 +298,7 @@ func (r *reader) read(ours, others *unix.CPUSet, ask func(*turn, *reader, <-chan
 		if err := r.countsAll(ended); err != nil {
 			return err
 		}
-		t.wall, t.cpu = time.Since(began), ground.CPU(cmd.Process.Pid)
+		t.wall, t.cpu = time.Since(began), testbed.CPU(cmd.Process.Pid)
 		return nil
 	})
 	if ask != nil {
@@ -323,7 +323,7 @@ func (r *reader) countsAll(ended <-chan struct{}) error {
 		case <-time.After(100 * time.Millisecond):
 		}
 		var status []jobs.Status
-		status, failed = ground.Status(r.http)
+		status, failed = testbed.Status(r.http)
 		n := int64(0)
 		for _, job := range status {
 			n += int64(job.Records[window.Counted.String()])
@@ -336,9 +336,9 @@ func (r *reader) countsAll(ended <-chan struct{}) error {
 
 // check compares the counts with the log, and drops the tables.
 func (r *reader) check() error {
-	err := r.ground.Engine.Check(*clicks+*clicks/10, r.name+".clicks_1m", r.name+".locations_1m")
+	err := r.bed.Engine.Check(*clicks+*clicks/10, r.name+".clicks_1m", r.name+".locations_1m")
 	if err == nil {
-		_, err = r.ground.Engine.Query("DROP DATABASE " + r.name)
+		_, err = r.bed.Engine.Query("DROP DATABASE " + r.name)
 	}
 	return err
 }

@@ -20,12 +20,12 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"weir/bench/internal/ground"
+	"weir/bench/internal/testbed"
 	"weir/demo/gen"
 )
 
 var (
-	bench  = ground.Command("measures")
+	bench  = testbed.Command("measures")
 	events = flag.Int64("events", 5_000_000, "events in the topic")
 	rounds = flag.Int("rounds", 3, "measured rounds, behind one that is not; the best counts")
 	kinds  = flag.String("kinds", "sum,quantile,topk,set", "what is measured, each alone and all together; the floors are of these four")
@@ -51,7 +51,7 @@ var added = []struct{ name, measure string }{
 // A variant is the job with some measures, and the least cost of its rounds.
 type variant struct {
 	name, measures string
-	weir           ground.Process
+	weir           testbed.Process
 	engine         time.Duration
 }
 
@@ -71,12 +71,12 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("-kinds %s: %q is none of %s", *kinds, kind, strings.Join(known, ", "))
 		}
 	}
-	g, err := ground.New()
+	g, err := testbed.New()
 	if err != nil {
 		return err
 	}
 	defer g.Close()
-	if err := g.Fill(ctx, "clicks", kgo.NoCompression(), gen.Clicks, ground.Traffic(2_000_000, *events), 10*time.Minute, nil); err != nil {
+	if err := g.Fill(ctx, "clicks", kgo.NoCompression(), gen.Clicks, testbed.Traffic(2_000_000, *events), 10*time.Minute, nil); err != nil {
 		return err
 	}
 	variants := []*variant{{name: "without", measures: usual}}
@@ -109,8 +109,8 @@ func run(ctx context.Context) error {
 		}
 	}
 
-	var report ground.Report
-	report.Say("# %d clicks, 1,000 Zipf pages, 2 million users, %d partitions, Kafka 4; users as HLL and bitmap, and what is named; the least of %d rounds in turns", *events, ground.Partitions, *rounds)
+	var report testbed.Report
+	report.Say("# %d clicks, 1,000 Zipf pages, 2 million users, %d partitions, Kafka 4; users as HLL and bitmap, and what is named; the least of %d rounds in turns", *events, testbed.Partitions, *rounds)
 	report.SayWhere()
 	report.Say("%-32s %12s %10s %8s %12s %14s %9s", "job", "events/CPU-s", "less", "engine s", "with engine", "less", "peak MiB")
 	base := variants[0]
@@ -131,7 +131,7 @@ func run(ctx context.Context) error {
 }
 
 // read reads the topic to its end into a database of its own.
-func read(g *ground.Ground, measures string, round int) (weir ground.Process, engine time.Duration, err error) {
+func read(g *testbed.Bed, measures string, round int) (weir testbed.Process, engine time.Duration, err error) {
 	database := fmt.Sprint("bench", round)
 	config := fmt.Sprintf(`kafka: {brokers: [%q], group: bench}
 clickhouse: {urls: %q, database: %s}

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"weir/bench/internal/ground"
+	"weir/bench/internal/testbed"
 )
 
 // compare measures builds of weir against each other instead of weir against the naive
 // pipeline: the builds take turns on one topic, and the figures are the medians of the
 // rounds. It checks no floor and keeps no result.
-func compare(g *ground.Ground, topic string, builds []string) error {
+func compare(g *testbed.Bed, topic string, builds []string) error {
 	costs := make([][]side, len(builds))
 	round := 0
 	for range *rounds + 1 { // the first one warms up
@@ -42,7 +42,7 @@ func compare(g *ground.Ground, topic string, builds []string) error {
 			ratios[k] = of[k].CPU.Seconds() / costs[0][k+1].CPU.Seconds()
 		}
 		fmt.Printf("%-20s %14.0f %8.2f %8.2f %8.2f %9.0f %9.3f\n", filepath.Base(build), s.perSecond(), s.CPU.Seconds(),
-			median(of, func(s side) time.Duration { return s.engine }).Seconds(), s.Wall.Seconds(), float64(s.Peak)/(1<<20), ground.Median(ratios))
+			median(of, func(s side) time.Duration { return s.engine }).Seconds(), s.Wall.Seconds(), float64(s.Peak)/(1<<20), testbed.Median(ratios))
 	}
 	return nil
 }

@@ -30,12 +30,12 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"weir/bench/internal/ground"
+	"weir/bench/internal/testbed"
 	"weir/demo/gen"
 )
 
 var (
-	bench  = ground.Command("pipeline")
+	bench  = testbed.Command("pipeline")
 	events = flag.Int64("events", 10_000_000, "events in the topic")
 	rounds = flag.Int("rounds", 3, "measured rounds a side; the best counts")
 	builds = flag.String("compare", "", "weir binaries, separated by commas, to measure against each other instead")
@@ -54,7 +54,7 @@ const mostMiB = 96
 
 // A side is one measured process.
 type side struct {
-	ground.Process
+	testbed.Process
 	engine time.Duration // the CPU time of the engine
 }
 
@@ -67,7 +67,7 @@ func run(ctx context.Context) error {
 	if *naive != "" {
 		return readNaively(ctx, *naive)
 	}
-	g, err := ground.New()
+	g, err := testbed.New()
 	if err != nil {
 		return err
 	}
@@ -77,14 +77,14 @@ func run(ctx context.Context) error {
 		if *packed {
 			codec = kgo.Lz4Compression()
 		}
-		if err := g.Fill(ctx, "clicks", codec, gen.Clicks, ground.Traffic(2_000_000, *events), 10*time.Minute, nil); err != nil {
+		if err := g.Fill(ctx, "clicks", codec, gen.Clicks, testbed.Traffic(2_000_000, *events), 10*time.Minute, nil); err != nil {
 			return err
 		}
 		return compare(g, "clicks", list(*builds))
 	}
 
-	var report ground.Report
-	report.Say("# %d events of about 190 bytes, 1,000 Zipf pages, 2 million users, %d partitions, Kafka 4, flush to the real ClickHouse", *events, ground.Partitions)
+	var report testbed.Report
+	report.Say("# %d events of about 190 bytes, 1,000 Zipf pages, 2 million users, %d partitions, Kafka 4, flush to the real ClickHouse", *events, testbed.Partitions)
 	report.SayWhere()
 	report.Say("# the engine's CPU is that of inserts, rollups and all merges; its peak MiB since its start")
 	report.Say("%-6s %-14s %14s %8s %8s %9s", "codec", "side", "events/CPU-s", "CPU s", "wall s", "peak MiB")
@@ -95,7 +95,7 @@ func run(ctx context.Context) error {
 		alone, whole float64 // floors
 	}{{"none", kgo.NoCompression(), 13, 6}, {"lz4", kgo.Lz4Compression(), 13, 6}} {
 		topic := "clicks_" + c.name
-		if err := g.Fill(ctx, topic, c.codec, gen.Clicks, ground.Traffic(2_000_000, *events), 10*time.Minute, nil); err != nil {
+		if err := g.Fill(ctx, topic, c.codec, gen.Clicks, testbed.Traffic(2_000_000, *events), 10*time.Minute, nil); err != nil {
 			return err
 		}
 		var alone, ours, theirs side // the best round of each
@@ -105,7 +105,7 @@ func run(ctx context.Context) error {
 			// The sides take turns, so that a noisy minute slows down both.
 			var t side
 			if round == 0 || round >= counting {
-				if t.Process, err = ground.Measure(exec.Command(os.Args[0], "-naive", topic, "-brokers", g.Broker, "-events", strconv.FormatInt(*events, 10))); err != nil {
+				if t.Process, err = testbed.Measure(exec.Command(os.Args[0], "-naive", topic, "-brokers", g.Broker, "-events", strconv.FormatInt(*events, 10))); err != nil {
 					return fmt.Errorf("naive side: %w", err)
 				}
 			}
@@ -138,7 +138,7 @@ func run(ctx context.Context) error {
 		ours.Peak = g.Engine.Peak()
 		say("weir + engine", ours)
 		ratio, whole := alone.perSecond()/theirs.perSecond(), ours.perSecond()/theirs.perSecond()
-		perKey := ground.Median(rows)
+		perKey := testbed.Median(rows)
 		report.Say("%-6s ratio %.1f (floor %.0f), with the engine %.1f (floor %.0f); peak of weir %.0f MiB (floor %d)", c.name, ratio, c.alone, whole, c.whole, float64(alone.Peak)/(1<<20), mostMiB)
 		report.Say("%-6s %.2f rollup rows for each window and page (floor 1.1); %.1f bytes on disk for each event", c.name, perKey, float64(disk)/float64(*events))
 		for _, floor := range []struct {
@@ -163,7 +163,7 @@ type written struct {
 // of its own, and compares the total. Each build has a database of its own, which it migrates,
 // because another build may not read its tables. With count, it stops the merges of the rollup
 // meanwhile, so that each row that is written can be counted.
-func readWithWeir(g *ground.Ground, weir, database, topic string, round int, count bool) (s side, w written, err error) {
+func readWithWeir(g *testbed.Bed, weir, database, topic string, round int, count bool) (s side, w written, err error) {
 	file := filepath.Join(g.Dir, topic+".yaml")
 	config := fmt.Sprintf(`kafka: {brokers: [%q], group: bench}
 clickhouse: {urls: %q, database: %s}
@@ -195,7 +195,7 @@ jobs:
 		}
 	}
 	before := g.Engine.CPU()
-	s.Process, err = ground.Measure(exec.Command(weir, "run", "-c", file, "--until", "end"))
+	s.Process, err = testbed.Measure(exec.Command(weir, "run", "-c", file, "--until", "end"))
 	if err != nil {
 		return s, w, err
 	}
@@ -217,7 +217,7 @@ jobs:
 	return s, w, err
 }
 
-func number(g *ground.Ground, sql string) (int64, error) {
+func number(g *testbed.Bed, sql string) (int64, error) {
 	text, err := g.Engine.Query(sql)
 	if err != nil {
 		return 0, err

@@ -21,11 +21,11 @@ import (
 	"strings"
 	"time"
 
-	"weir/bench/internal/ground"
+	"weir/bench/internal/testbed"
 )
 
 var (
-	bench = ground.Command("questions")
+	bench = testbed.Command("questions")
 	users = flag.Int("users", 1_000_000, "users")
 	tries = flag.Int("tries", 5, "how often each question is asked; the best counts")
 	only  = flag.Bool("audit", false, "measure weir_audit only")
@@ -92,18 +92,18 @@ const day = "from = '2026-11-16 00:00:00', to = '2026-11-17 00:00:00'"
 
 // measured asks questions and reports what they cost.
 type measured struct {
-	*ground.Engine
-	report *ground.Report
+	*testbed.Engine
+	report *testbed.Report
 	missed []string
 }
 
 func run(context.Context) error {
-	g, err := ground.Alone()
+	g, err := testbed.Alone()
 	if err != nil {
 		return err
 	}
 	defer g.Close()
-	m := &measured{Engine: &g.Engine, report: new(ground.Report)}
+	m := &measured{Engine: &g.Engine, report: new(testbed.Report)}
 	if *only {
 		m.report.SayWhere()
 		if err := m.audit(g.Dir); err != nil {
@@ -343,7 +343,7 @@ func (m *measured) audit(dir string) error {
 			}
 		}
 	}
-	one, many := ground.Median(took[0]), ground.Median(took[1])
+	one, many := testbed.Median(took[0]), testbed.Median(took[1])
 	m.report.Say("weir_audit, median of %d: of one job %.0f ms, of %d jobs %.0f ms, %.1f times as much (floor %g)", *tries, 1e3*one, auditJobs, 1e3*many, many/one, auditTimes)
 	if many > auditTimes*one {
 		m.missed = append(m.missed, "weir_audit of many jobs")

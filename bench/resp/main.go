@@ -20,7 +20,7 @@ import (
 	"strconv"
 	"strings"
 
-	"weir/bench/internal/ground"
+	"weir/bench/internal/testbed"
 	"weir/internal/redistest"
 )
 
@@ -99,7 +99,7 @@ func run(weir string, rounds int, only string) (under int, err error) {
 			return 0, err
 		}
 	}
-	var report ground.Report
+	var report testbed.Report
 	report.Say("# redis-benchmark against both in turns, client and server on the same CPUs, medians of %d rounds", rounds)
 	report.SayWhere()
 	report.Say("%-28s %9s %12s %12s %7s %13s %7s", "command", "pipeline", "weir/s", "redis/s", "ratio", "least-most", "floor")
@@ -120,12 +120,12 @@ func run(weir string, rounds int, only string) (under int, err error) {
 			}
 			ratios = append(ratios, rates[0][round]/rates[1][round])
 		}
-		ratio, mark := ground.Median(ratios), ""
+		ratio, mark := testbed.Median(ratios), ""
 		if ratio < r.floor {
 			under++
 			mark = "  UNDER"
 		}
-		report.Say("%-28s %9d %12.0f %12.0f %6.2fx %6.2f-%-6.2f %6.1fx%s", r.name, r.pipeline, ground.Median(rates[0]), ground.Median(rates[1]), ratio,
+		report.Say("%-28s %9d %12.0f %12.0f %6.2fx %6.2f-%-6.2f %6.1fx%s", r.name, r.pipeline, testbed.Median(rates[0]), testbed.Median(rates[1]), ratio,
 			slices.Min(ratios), slices.Max(ratios), r.floor, mark)
 	}
 	if only != "" { // only some rows: the report is not saved
@@ -136,7 +136,7 @@ func run(weir string, rounds int, only string) (under int, err error) {
 
 // serve starts `weir serve` on a free port.
 func serve(weir string) (addr string, stop func(), err error) {
-	if addr, err = ground.FreeAddress(); err != nil {
+	if addr, err = testbed.FreeAddress(); err != nil {
 		return "", nil, err
 	}
 	cmd := exec.Command(weir, "serve", "--listen", addr)

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"weir/bench/internal/ground"
+	"weir/bench/internal/testbed"
 	"weir/internal/redistest"
 )
 
@@ -55,7 +55,7 @@ type Bench struct {
 }
 
 func (b *Bench) header() {
-	new(ground.Report).SayWhere()
+	new(testbed.Report).SayWhere()
 	fmt.Printf("%-46s %-30s %11s %11s %8s %7s %7s\n", "operation", "against", "ours", "other", "ratio", "floor", "aim")
 }
 

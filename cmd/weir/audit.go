@@ -139,7 +139,7 @@ func (a *auditor) once(ctx context.Context) {
 	for _, f := range found[:min(mostLines, len(found))] {
 		m := httpserver.Mismatch{Job: f.Job, What: sentence(f), Do: advice(f)}
 		a.log.Error("audit: something does not add up", "job", m.Job, "what", m.What, "do", m.Do)
-		if a.private && (f.Kind == audit.Lost || f.Kind == audit.Behind) {
+		if a.private && (f.Class == audit.Lost || f.Class == audit.Behind) {
 			m.What = fill(ofSomeGroup, f)
 		}
 		result.Found = append(result.Found, m)

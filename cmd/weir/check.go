@@ -22,8 +22,8 @@ import (
 	"weir/window"
 )
 
-// A finding is one line of `weir check`.
-type finding struct {
+// A diagnostic is one line of `weir check`.
+type diagnostic struct {
 	Tier    string `json:"tier"` // config, registry, kafka, sample, clickhouse, schema, ledger
 	Subject string `json:"subject"`
 	Result  string `json:"result"` // ok, warning, failed
@@ -54,10 +54,10 @@ func checkCommand() *cobra.Command {
 				var bad *config.Error
 				if errors.As(err, &bad) {
 					for _, p := range bad.Problems {
-						k.add(finding{Tier: "config", Subject: p.Path, Result: "failed", Detail: p.String(), code: exitConfig})
+						k.add(diagnostic{Tier: "config", Subject: p.Path, Result: "failed", Detail: p.String(), code: exitConfig})
 					}
 				} else { // no file, or one that cannot be read
-					k.add(finding{Tier: "config", Subject: "file", Result: "failed", Detail: err.Error(), code: exitConfig})
+					k.add(diagnostic{Tier: "config", Subject: "file", Result: "failed", Detail: err.Error(), code: exitConfig})
 				}
 				return k.print(c.OutOrStdout(), output)
 			}
@@ -82,31 +82,31 @@ func checkCommand() *cobra.Command {
 }
 
 type checker struct {
-	ctx      context.Context
-	samples  int64 // records to read of each job's topic; 0: none
-	now      func() time.Time
-	findings []finding
-	sources  map[*config.Job]*ingest.Source // of jobs whose topic exists
+	ctx         context.Context
+	samples     int64 // records to read of each job's topic; 0: none
+	now         func() time.Time
+	diagnostics []diagnostic
+	sources     map[*config.Job]*ingest.Source // of jobs whose topic exists
 }
 
-func (k *checker) add(f finding) { k.findings = append(k.findings, f) }
+func (k *checker) add(f diagnostic) { k.diagnostics = append(k.diagnostics, f) }
 
-// result adds a finding by an error: none is ok.
+// result adds a diagnostic by an error: none is ok.
 func (k *checker) result(tier, subject, detail string, err error, code int) bool {
 	if err != nil {
-		k.add(finding{tier, subject, "failed", err.Error(), code})
+		k.add(diagnostic{tier, subject, "failed", err.Error(), code})
 		return false
 	}
-	k.add(finding{Tier: tier, Subject: subject, Result: "ok", Detail: detail})
+	k.add(diagnostic{Tier: tier, Subject: subject, Result: "ok", Detail: detail})
 	return true
 }
 
 // warn adds a warning.
 func (k *checker) warn(tier, subject, detail string) {
-	k.add(finding{Tier: tier, Subject: subject, Result: "warning", Detail: detail})
+	k.add(diagnostic{Tier: tier, Subject: subject, Result: "warning", Detail: detail})
 }
 
-// answers adds the finding of a first request to a service.
+// answers adds the diagnostic of a first request to a service.
 func (k *checker) answers(s service, subject string, err error) bool {
 	if err == nil {
 		return k.result(s.name, subject, "", nil, 0)
@@ -213,7 +213,7 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) (
 		return false
 	}
 	if !t.Exists {
-		k.add(finding{"kafka", subject, "failed", "does not exist; weir run waits until it does", exitFailed})
+		k.add(diagnostic{"kafka", subject, "failed", "does not exist; weir run waits until it does", exitFailed})
 		return false
 	}
 	if rack := cfg.Kafka.Rack; rack != "" && !slices.Contains(t.Racks, rack) {
@@ -251,7 +251,7 @@ func (k *checker) readers(ctx context.Context, cfg *config.Config, j *config.Job
 	case err != nil:
 		k.result("kafka", in, "", err, exitFailed)
 	case found.Wrong != "":
-		k.add(finding{"kafka", in, "failed", found.Wrong, exitFailed})
+		k.add(diagnostic{"kafka", in, "failed", found.Wrong, exitFailed})
 	case found.Odd != "":
 		k.warn("kafka", in, found.Odd)
 	default:
@@ -272,7 +272,7 @@ func (k *checker) transactions(ctx context.Context, cfg *config.Config, j *confi
 		if advice != "" {
 			result = "warning"
 		}
-		k.add(finding{"kafka", "topic " + j.Topic, result, o.String() + advice, 0})
+		k.add(diagnostic{"kafka", "topic " + j.Topic, result, o.String() + advice, 0})
 	}
 }
 
@@ -375,7 +375,7 @@ func (k *checker) position(cfg *config.Config, j *config.Job, src *ingest.Source
 	}
 	defer gen.Release()
 	policy := window.Policy{SkipLost: cfg.Kafka.OnDataLoss == "skip"}
-	begin := len(k.findings)
+	begin := len(k.diagnostics)
 	if err := gen.Missing(); err != nil {
 		k.result("ledger", subject, "", err, exitFailed)
 	}
@@ -394,7 +394,7 @@ func (k *checker) position(cfg *config.Config, j *config.Job, src *ingest.Source
 				"and windows with events from both sides keep the greater count of the two readings, so that up to %d events are missing. Keep records (retention.ms) for longer than a chunk takes to fill", p.Partition, p.Cut, p.Lost, p.Start, p.Lost-p.Cut))
 		}
 	}
-	if len(k.findings) == begin {
+	if len(k.diagnostics) == begin {
 		k.result("ledger", subject, "the log has it", nil, 0)
 	}
 }
@@ -457,10 +457,10 @@ func unread(ctx context.Context, cfg *config.Config, j *config.Job, src *ingest.
 	return "", err
 }
 
-// print writes the findings. If some failed, the error has the exit code of the first of them.
+// print writes the diagnostics. If some failed, the error has the exit code of the first of them.
 func (k *checker) print(w io.Writer, output string) error {
 	failed, code := 0, exitFailed
-	for _, f := range k.findings {
+	for _, f := range k.diagnostics {
 		if f.Result == "failed" {
 			if failed == 0 {
 				code = f.code
@@ -471,12 +471,12 @@ func (k *checker) print(w io.Writer, output string) error {
 	if output == "json" {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
-		if err := e.Encode(k.findings); err != nil {
+		if err := e.Encode(k.diagnostics); err != nil {
 			return err
 		}
 	} else {
 		marks := map[string]string{"ok": "✓", "warning": "!", "failed": "✗"}
-		for _, f := range k.findings {
+		for _, f := range k.diagnostics {
 			fmt.Fprintf(w, "%s %-10s %s", marks[f.Result], f.Tier, f.Subject)
 			if f.Detail != "" {
 				fmt.Fprintf(w, ": %s", printableLines(f.Detail))
@@ -485,7 +485,7 @@ func (k *checker) print(w io.Writer, output string) error {
 		}
 	}
 	if failed > 0 {
-		return &exit{code, fmt.Errorf("%d of %d checks failed", failed, len(k.findings)), ""}
+		return &exit{code, fmt.Errorf("%d of %d checks failed", failed, len(k.diagnostics)), ""}
 	}
 	return nil
 }

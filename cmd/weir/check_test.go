@@ -35,7 +35,7 @@ func TestCheckTopics(t *testing.T) {
 	}
 	warnings := func(args ...string) string {
 		t.Helper()
-		var findings []finding
+		var findings []diagnostic
 		out := s.done(t, append([]string{"check", "-o", "json"}, args...)...)
 		if err := json.Unmarshal([]byte(out), &findings); err != nil {
 			t.Fatalf("%v:\n%s", err, out)
@@ -170,7 +170,7 @@ func TestCheckFrozenReplica(t *testing.T) {
 		k.clickhouse(cfg)
 		var out bytes.Buffer
 		err = k.print(&out, "text")
-		if len(k.findings) == 2 && limit < await.Never { // the machine is too slow for the limit: there was no answer at all
+		if len(k.diagnostics) == 2 && limit < await.Never { // the machine is too slow for the limit: there was no answer at all
 			continue
 		}
 		for _, want := range []string{"! clickhouse " + frozen.URL + ": this replica fails", "✓ clickhouse clock: equal"} {

@@ -19,21 +19,21 @@ const (
 	respMost = 16384
 )
 
-// shares returns how many connections each listener may have, of so many files.
-func shares(files uint64, jobs int) (http, resp int) {
+// divideFiles returns how many connections each listener may have, of so many files.
+func divideFiles(files uint64, jobs int) (http, resp int) {
 	left := int(min(files, math.MaxInt32)) - ownFiles - filesPerJob*jobs
 	http = min(max(left/4, 8), httpMost)
 	return http, min(max(left-http, 8), respMost)
 }
 
-// share is shares of this process; it says so if the limit binds.
-func share(log *slog.Logger, jobs int) (http, resp int) {
+// connectionLimits divides the files that this process may open, and says so if the limit binds.
+func connectionLimits(log *slog.Logger, jobs int) (http, resp int) {
 	files := uint64(math.MaxUint64)
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil { // Go has raised it to what the system allows
 		files = uint64(limit.Cur) //nolint:unconvert // int64 on FreeBSD
 	}
-	http, resp = shares(files, jobs)
+	http, resp = divideFiles(files, jobs)
 	if resp < respMost || http < httpMost {
 		log.Warn("the limit of open files bounds the connections; raise it with ulimit -n, or LimitNOFILE of systemd",
 			"limit", files, "http", http, "redis", resp)

@@ -25,7 +25,7 @@ func TestShares(t *testing.T) {
 	}{
 		{1 << 40, 1, httpMost, respMost}, {1 << 20, 64, httpMost, respMost}, {256, 1, 46, 138}, {1024, 2, 236, 708}, {20, 1, 8, 8},
 	} {
-		if http, resp := shares(x.files, x.jobs); http != x.http || resp != x.resp {
+		if http, resp := divideFiles(x.files, x.jobs); http != x.http || resp != x.resp {
 			t.Errorf("of %d files with %d jobs: %d and %d, want %d and %d", x.files, x.jobs, http, resp, x.http, x.resp)
 		}
 	}

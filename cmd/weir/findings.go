@@ -16,7 +16,7 @@ import (
 	"weir/sinks/clickhouse"
 )
 
-// A message is the sentence for a kind of finding, and the remedy. fill replaces the
+// A message is the sentence for a class of findings, and the remedy. fill replaces the
 // names in braces by values of the finding.
 type message struct {
 	what string
@@ -29,7 +29,7 @@ type message struct {
 // messages are the sentences of weir verify, of the hourly audit's lines in the log,
 // and of the status. weir counts what is still in the log to the same numbers
 // whenever it reads it again, so the remedy for most damage is to read it again.
-var messages = [audit.Kinds]message{
+var messages = [audit.Classes]message{
 	audit.Unbalanced: {back: chunkBegins, do: lineChanged.do,
 		what: "{chunk}: the ledger line spans {expected} offsets, but its outcomes sum up to {found} {offsets}"},
 	audit.Outside: lineChanged, audit.Uneven: lineChanged,
@@ -120,11 +120,11 @@ func fill(text string, f audit.Finding) string {
 }
 
 // sentence says what does not add up in a finding.
-func sentence(f audit.Finding) string { return fill(messages[f.Kind].what, f) }
+func sentence(f audit.Finding) string { return fill(messages[f.Class].what, f) }
 
 // advice returns the remedy for a finding.
 func advice(f audit.Finding) string {
-	text := fill(messages[f.Kind].do, f)
+	text := fill(messages[f.Class].do, f)
 	if f.Thinned() {
 		return "if the topic is compacted: " + compactedAway + ". If it is not: " + text
 	}
@@ -132,7 +132,7 @@ func advice(f audit.Finding) string {
 }
 
 // A remedy collects what can be done about an audit's findings: an explanation
-// for each kind, once, and the offsets from which to read again what is still
+// for each class, once, and the offsets from which to read again what is still
 // in the log.
 type remedy struct {
 	advice []string
@@ -150,7 +150,7 @@ func (r *remedy) take(f audit.Finding) {
 	if a := advice(f); !slices.Contains(r.advice, a) {
 		r.advice = append(r.advice, a)
 	}
-	back := messages[f.Kind].back
+	back := messages[f.Class].back
 	if back == nil || back(f) == never {
 		return
 	}

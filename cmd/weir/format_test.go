@@ -103,7 +103,7 @@ func TestTapAvro(t *testing.T) {
 		if got := execute(await.Context(t), append([]string{"check", "-o", "json", "-c", s.file, "--clickhouse.urls", "http://127.0.0.1:1"}, args...), &stdout, &stderr); got != code {
 			t.Fatalf("weir check %q: exit code %d, want %d\n%s%s", args, got, code, &stdout, &stderr)
 		}
-		var findings []finding
+		var findings []diagnostic
 		if err := json.Unmarshal(stdout.Bytes(), &findings); err != nil {
 			t.Fatalf("%v:\n%s", err, &stdout)
 		}

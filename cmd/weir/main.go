@@ -6,10 +6,10 @@
 //	main.go       the root command, exit codes, signals
 //	run.go        weir run: the jobs, their endpoints and the rollup lock
 //	web.go        what the HTTP endpoint asks of ClickHouse by itself: statements and dead letters
-//	up.go         weir up: broker, ClickHouse and generator in this process, the jobs in a worker
+//	up.go         weir up: broker, ClickHouse and generator in this process, the jobs in another process
 //	watch.go      the live table of weir up
-//	worker.go     the worker: a child process that runs the jobs and is started again when it is killed
-//	recovery.go   what came of the death of a worker: how long it took, and what the audit says
+//	supervisor.go the process of weir up that runs the jobs, and is started again when it is killed
+//	recovery.go   what came of the death of a process: how long it took, and what the audit says
 //	migrate.go    weir migrate
 //	repair.go     weir repair
 //	infer.go      weir infer: what is in a topic, and a job that reads it
@@ -18,7 +18,7 @@
 //	check.go      weir check: one line for each thing it looks at
 //	verify.go     weir verify, and the flags for a span of windows
 //	audit.go      the audit that a running process repeats
-//	findings.go   the sentence and the remedy for each kind of finding
+//	findings.go   the sentence and the remedy for each class of findings
 //	dashboard.go  weir dashboard: Grafana dashboards for the configured jobs
 //	reading.go    reads offsets of a topic for a judge of outcomes: for the two above
 //	wire.go       makes sources, sinks and jobs from the configuration

@@ -14,10 +14,10 @@ import (
 	"weir/internal/spelling"
 )
 
-// A recovery is what came of the death of a worker.
+// A recovery is what came of the death of a process.
 type recovery struct {
 	death
-	back   time.Duration // until the next worker answered
+	back   time.Duration // until the next process answered
 	caught time.Duration // until everything that was in the logs at the death was in ClickHouse
 	toll
 }
@@ -59,7 +59,7 @@ func (d *toll) take(f audit.Finding) {
 	if f.Measure != "" {
 		return
 	}
-	switch f.Kind {
+	switch f.Class {
 	case audit.Missing:
 		d.lost += f.Expected - f.Found
 	case audit.Hole, audit.Deleted, audit.Beginning:
@@ -71,7 +71,7 @@ func (d *toll) take(f audit.Finding) {
 	}
 }
 
-// recover waits until another worker has caught up after a death, and audits everything. It calls
+// recover waits until another process has caught up after a death, and audits everything. It calls
 // tell with the state at the beginning, and each time that it changes.
 func (u *up) recover(ctx context.Context, d death, tell func(state string)) (recovery, error) {
 	r := recovery{death: d}
@@ -117,7 +117,7 @@ func (u *up) recover(ctx context.Context, d death, tell func(state string)) (rec
 		}
 	}
 	if r.toll = v.toll; r.mismatches > 0 {
-		u.log.Error("the audit after the death of a worker: something does not add up", "found", out.String())
+		u.log.Error("the audit after the death of a process: something does not add up", "found", out.String())
 	}
 	return r, nil
 }

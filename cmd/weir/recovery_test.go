@@ -31,12 +31,12 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("%s, want\n%s", got, want)
 	}
 	for _, f := range []audit.Finding{
-		{Kind: audit.Missing, Expected: 10, Found: 7},
-		{Kind: audit.Hole, Expected: 10, Found: 14},
-		{Kind: audit.Excess, Expected: 10, Found: 21},
-		{Kind: audit.Twice, Found: 100},
-		{Kind: audit.Lost, Expected: 5, Found: 1},
-		{Kind: audit.Missing, Measure: "users", Expected: 5, Found: 1},
+		{Class: audit.Missing, Expected: 10, Found: 7},
+		{Class: audit.Hole, Expected: 10, Found: 14},
+		{Class: audit.Excess, Expected: 10, Found: 21},
+		{Class: audit.Twice, Found: 100},
+		{Class: audit.Lost, Expected: 5, Found: 1},
+		{Class: audit.Missing, Measure: "users", Expected: 5, Found: 1},
 	} {
 		r.take(f)
 	}

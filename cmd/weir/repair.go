@@ -82,7 +82,7 @@ func (a *auditor) repair(ctx context.Context, found []audit.Finding) (repaired b
 		var of []event.Time // from, until
 		n := 0
 		for _, f := range found {
-			if f.Job == b.Name && f.Kind == audit.Behind {
+			if f.Job == b.Name && f.Class == audit.Behind {
 				if n++; of == nil {
 					of = []event.Time{f.Window, f.Window + f.Length}
 				}

@@ -70,14 +70,14 @@ type runOptions struct {
 	untilEnd bool
 	newEpoch bool
 	log      *slog.Logger
-	http     net.Listener       // nil: listen as configured
-	resp     net.Listener       // nil: listen as configured, or not at all
-	started  func(addr string)  // the HTTP address, once it listens
-	locks    *redislock.Locks   // nil: no rollup lock
-	owner    string             // the name of this process at the lock
-	outages  *outage.Reporter   // of all jobs; nil: runJobs makes one
-	zero     time.Time          // of the flushes and looks of all jobs: see jobs.Config; runJobs sets it
-	worker   *httpserver.Worker // nil: this process is no worker of weir up
+	http     net.Listener        // nil: listen as configured
+	resp     net.Listener        // nil: listen as configured, or not at all
+	started  func(addr string)   // the HTTP address, once it listens
+	locks    *redislock.Locks    // nil: no rollup lock
+	owner    string              // the name of this process at the lock
+	outages  *outage.Reporter    // of all jobs; nil: runJobs makes one
+	zero     time.Time           // of the flushes and looks of all jobs: see jobs.Config; runJobs sets it
+	process  *httpserver.Process // nil: weir up has not started this process
 }
 
 // rollupLease is how long the rollup lock of a killed process lasts. It is
@@ -179,10 +179,10 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	}
 	build := buildInfo()
 	web := &httpserver.Server{Jobs: all, Windows: windows, Audit: audit.last, Token: cfg.HTTP.Token.Reveal(), Log: o.log, Build: httpserver.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
-	connections, clients := share(o.log, len(all))
+	connections, clients := connectionLimits(o.log, len(all))
 	web.Connections = connections
 	web.K, web.SQL, web.IDs, web.Rollups = cfg.HTTP.K, statements(sinks), views(sinks), views(sinks)
-	web.Dead, web.Worker = deadLetters(sinks), o.worker
+	web.Dead, web.Process = deadLetters(sinks), o.process
 	if err := o.listen(cfg); err != nil {
 		return err
 	}

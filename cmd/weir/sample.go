@@ -159,7 +159,7 @@ func (s *spread) add(id [2]uint64, partition int32) {
 	}
 }
 
-// report adds the findings: outcomes, reasons, groups and times. They are a
+// report adds the diagnostics: outcomes, reasons, groups and times. They are a
 // failure if more than half of the records are malformed.
 func (k *checker) report(j *config.Job, s *sample, partitions int) {
 	subject := "job " + j.Name
@@ -183,7 +183,7 @@ func (k *checker) report(j *config.Job, s *sample, partitions int) {
 	if j.Each != "" {
 		what = "events of arrays, in the newest records"
 	}
-	f := finding{"sample", subject, "ok", fmt.Sprintf("%d %s of %d partitions%s: %s", s.records, what, partitions, s.cut, strings.Join(outcomes, ", ")), 0}
+	f := diagnostic{"sample", subject, "ok", fmt.Sprintf("%d %s of %d partitions%s: %s", s.records, what, partitions, s.cut, strings.Join(outcomes, ", ")), 0}
 	switch bad := s.outcomes[window.Malformed]; {
 	case 2*bad > s.records:
 		f.Result, f.code = "failed", exitFailed
@@ -223,12 +223,12 @@ func (k *checker) report(j *config.Job, s *sample, partitions int) {
 
 // scattered says how many ids of dedupe, or keys of throttle, are in more than one partition, where
 // each partition does something by itself.
-func scattered(subject, key, what, does string, field []string, s *spread) finding {
+func scattered(subject, key, what, does string, field []string, s *spread) diagnostic {
 	all, apart := len(s.in), s.apart
 	if apart == 0 {
-		return finding{"sample", subject, "ok", fmt.Sprintf("%s: %d %s, none in more than one partition", key, all, what), 0}
+		return diagnostic{"sample", subject, "ok", fmt.Sprintf("%s: %d %s, none in more than one partition", key, all, what), 0}
 	}
-	return finding{"sample", subject, "warning", fmt.Sprintf("%s: %d of %d %s (%.1f %%) are in more than one partition, and each partition %s: produce with %s as the record's key",
+	return diagnostic{"sample", subject, "warning", fmt.Sprintf("%s: %d of %d %s (%.1f %%) are in more than one partition, and each partition %s: produce with %s as the record's key",
 		key, apart, all, what, 100*float64(apart)/float64(all), does, strings.Join(field, " or ")), 0}
 }
 

@@ -47,7 +47,7 @@ It listens on loopback only, unless there is a password, which clients give with
 			}
 			log := newLog(c.ErrOrStderr(), config.Log{Level: "info", Format: "auto"})
 			log.Info("weir serves", "redis", l.Addr().String(), "read_only", readOnly, "memory", memory.String(), "password", password.IsSet())
-			_, clients := share(log, 0)
+			_, clients := connectionLimits(log, 0)
 			keepTo(int64(memory))
 			s := redis.New(redis.Config{
 				Password: password.Reveal(), ReadOnly: readOnly, Memory: int(memory), Idle: time.Duration(idle), Clients: clients, Log: log,

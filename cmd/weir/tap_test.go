@@ -263,7 +263,7 @@ func TestPrintable(t *testing.T) {
 func TestMessagesSteerNoTerminal(t *testing.T) {
 	var out bytes.Buffer
 	k := &checker{}
-	k.add(finding{"ledger", "job a", "warning", "two lines:\nof \x1b[2J\a", 0})
+	k.add(diagnostic{"ledger", "job a", "warning", "two lines:\nof \x1b[2J\a", 0})
 	if err := k.print(&out, "text"); err != nil {
 		t.Fatal(err)
 	}

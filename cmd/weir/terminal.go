@@ -17,14 +17,14 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// An aside is where log lines go that share a terminal with a screen: above the screen, while
+// A screenLog is where log lines go that share a terminal with a screen: above the screen, while
 // there is one.
-type aside struct {
+type screenLog struct {
 	to     io.Writer
 	screen atomic.Pointer[tea.Program]
 }
 
-func (a *aside) Write(line []byte) (int, error) {
+func (a *screenLog) Write(line []byte) (int, error) {
 	screen := a.screen.Load()
 	if screen == nil {
 		return a.to.Write(line)

@@ -69,11 +69,11 @@ Where the output is no terminal it prints all jobs once.`,
 // A board shows the numbers of a running process: weir top, and the table of weir up.
 type board struct {
 	*api
-	only  string // the job to show; "": any of them
-	full  bool   // the whole screen, and not only as many lines as it takes
-	out   io.Writer
-	aside *aside // of the log, on the same terminal; nil: there is none
-	kill  func() // called by the key k; nil: there is no such key
+	only      string // the job to show; "": any of them
+	full      bool   // the whole screen, and not only as many lines as it takes
+	out       io.Writer
+	screenLog *screenLog // of the log, on the same terminal; nil: there is none
+	kill      func()     // called by the key k; nil: there is no such key
 
 	ctx           context.Context
 	width, height int
@@ -171,9 +171,9 @@ func (b *board) program(ctx context.Context, in io.Reader, more ...tea.ProgramOp
 
 // run runs the program.
 func (b *board) run(p *tea.Program) error {
-	if b.aside != nil {
-		b.aside.screen.Store(p)
-		defer b.aside.screen.Store(nil)
+	if b.screenLog != nil {
+		b.screenLog.screen.Store(p)
+		defer b.screenLog.screen.Store(nil)
 	}
 	_, err := p.Run()
 	if errors.Is(err, tea.ErrProgramKilled) && b.ctx.Err() != nil {
@@ -239,7 +239,7 @@ func (b *board) View() tea.View {
 		keys = "tab next job   m measure   ctrl-C drains"
 	}
 	if b.kill != nil {
-		keys += "   k kills the worker"
+		keys += "   k kills the process"
 	}
 	last := min(b.shown+1, len(b.jobs))
 	board := lipgloss.NewStyle().MaxHeight(max(1, b.height-1)).Render(b.draw(b.jobs[min(b.shown, last):last], b.width, boardGroups))

@@ -145,7 +145,7 @@ func TestBoard(t *testing.T) {
 	w.Update(w.ask()())
 	shows("users, 5m")
 	if press(tea.Key{Code: 'k', Text: "k"}); killed != 1 {
-		t.Errorf("the worker was killed %d times", killed)
+		t.Errorf("the process was killed %d times", killed)
 	}
 	if !press(tea.Key{Code: 'q', Text: "q"}) || w.interrupted {
 		t.Errorf("q: interrupted %t", w.interrupted)
@@ -160,9 +160,9 @@ func TestBoard(t *testing.T) {
 func TestAside(t *testing.T) {
 	var log bytes.Buffer
 	var out await.Output
-	a := &aside{to: &log}
+	a := &screenLog{to: &log}
 	w := boardOf(t)
-	w.out, w.aside = &out, a
+	w.out, w.screenLog = &out, a
 	ctx, end := context.WithCancel(t.Context())
 	p := w.program(ctx, nil, tea.WithWindowSize(80, 24))
 	ended := make(chan error, 1)

@@ -92,12 +92,12 @@ is taken, that is an error.`,
 				if cfg.Log.Format == "auto" {
 					cfg.Log.Format = "text"
 				}
-				u.aside = &aside{to: c.ErrOrStderr()}
-				u.log = newLog(u.aside, cfg.Log)
+				u.screenLog = &screenLog{to: c.ErrOrStderr()}
+				u.log = newLog(u.screenLog, cfg.Log)
 			}
 			u.outages = outage.New(u.log)
-			if plan, ok := os.LookupEnv(workerEnv); ok {
-				return runWorker(plan, cfg, u.log)
+			if plan, ok := os.LookupEnv(processEnv); ok {
+				return runProcess(plan, cfg, u.log)
 			}
 			return u.run(c.Context())
 		},
@@ -167,19 +167,19 @@ func own(cfg *config.Config, origins *config.Origins) error {
 
 // up is one run of everything.
 type up struct {
-	cfg      *config.Config
-	origins  *config.Origins
-	data     string
-	rate     int
-	history  time.Duration // of generated traffic, before that of the rate
-	gen      bool
-	newEpoch bool
-	out      io.Writer
-	aside    *aside // of log, if it shares a terminal with the table; else nil
-	log      *slog.Logger
-	outages  *outage.Reporter
-	address  string      // of the page and of the API
-	notices  chan string // about the worker
+	cfg       *config.Config
+	origins   *config.Origins
+	data      string
+	rate      int
+	history   time.Duration // of generated traffic, before that of the rate
+	gen       bool
+	newEpoch  bool
+	out       io.Writer
+	screenLog *screenLog // of log, if it shares a terminal with the table; else nil
+	log       *slog.Logger
+	outages   *outage.Reporter
+	address   string      // of the page and of the API
+	notices   chan string // about the process of the jobs
 }
 
 func (u *up) step(name, format string, args ...any) {
@@ -205,7 +205,7 @@ func (u *up) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer web.Close() // the worker serves on it
+	defer web.Close() // the process of the jobs serves on it
 	u.address, u.notices = "http://"+web.Addr().String(), make(chan string, 16)
 	u.step("page", "http://%s   (who is there, live: open it in a browser)", web.Addr())
 	past := u.past()
@@ -231,17 +231,17 @@ func (u *up) run(ctx context.Context) (err error) {
 		return err
 	}
 
-	worker, err := newWorker(workerPlan{u.cfg.Kafka.Brokers, engine.URL(), u.newEpoch}, web, resp)
+	jobs, err := newSupervisor(processPlan{u.cfg.Kafka.Brokers, engine.URL(), u.newEpoch}, web, resp)
 	if err != nil {
 		return err
 	}
-	defer worker.close()
-	worker.log, worker.died = u.log, u.died
-	if u.aside != nil {
-		worker.err, worker.env = u.aside, append(worker.env, "WEIR_LOG_FORMAT="+u.cfg.Log.Format)
+	defer jobs.close()
+	jobs.log, jobs.died = u.log, u.died
+	if u.screenLog != nil {
+		jobs.err, jobs.env = u.screenLog, append(jobs.env, "WEIR_LOG_FORMAT="+u.cfg.Log.Format)
 	}
 	g, running := errgroup.WithContext(ctx)
-	g.Go(func() error { return worker.run(running) })
+	g.Go(func() error { return jobs.run(running) })
 	if u.gen {
 		g.Go(func() error { return u.generate(running, broker.Addr(), past) })
 	}
@@ -249,7 +249,7 @@ func (u *up) run(ctx context.Context) (err error) {
 		select {
 		case <-running.Done():
 			return g.Wait()
-		case <-time.After(20 * time.Millisecond): // a worker was killed on the way
+		case <-time.After(20 * time.Millisecond): // a process was killed on the way
 		}
 	}
 	u.step("http", "%s   (/metrics /readyz /api/v1/status)", u.address)
@@ -259,7 +259,7 @@ func (u *up) run(ctx context.Context) (err error) {
 	}
 	u.step("ready", "after %s; ctrl-C drains and stops", time.Since(began).Round(10*time.Millisecond))
 	u.suggest(engine.URL(), port(resp.Addr()))
-	g.Go(func() error { return u.watch(running, worker) })
+	g.Go(func() error { return u.watch(running, jobs) })
 
 	err = g.Wait()
 	if err == nil {

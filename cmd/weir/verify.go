@@ -211,7 +211,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	found, lag := sums.Log(log)
 	var missing *ingest.MissingError
 	for _, f := range found {
-		if f.Kind == audit.Vanished && errors.As(lacks, &missing) && slices.Contains(missing.Missing(), f.Partition) {
+		if f.Class == audit.Vanished && errors.As(lacks, &missing) && slices.Contains(missing.Missing(), f.Partition) {
 			continue // it is there, and cannot be read now
 		}
 		mismatch(f)

@@ -16,10 +16,10 @@ import (
 // needs none every second.
 const plainEvery = 10 * time.Second
 
-// watch shows the numbers of the worker: in place on a terminal, where the key k kills it,
+// watch shows the numbers of the jobs: in place on a terminal, where the key k kills it,
 // and as lines elsewhere.
-func (u *up) watch(ctx context.Context, worker *worker) error {
-	b := &board{api: newAPI(u.address, u.cfg.HTTP.Token.Reveal()), out: u.out, aside: u.aside, kill: worker.kill}
+func (u *up) watch(ctx context.Context, jobs *supervisor) error {
+	b := &board{api: newAPI(u.address, u.cfg.HTTP.Token.Reveal()), out: u.out, screenLog: u.screenLog, kill: jobs.kill}
 	if isTerminal(u.out) {
 		p := b.program(ctx, keyboard())
 		shown, end := context.WithCancel(ctx)
@@ -45,7 +45,7 @@ func (u *up) watch(ctx context.Context, worker *worker) error {
 		case <-ctx.Done():
 			return nil
 		case text := <-u.notices:
-			u.step("worker", "%s", text)
+			u.step("recovery", "%s", text)
 		case <-time.After(wait):
 			wait = plainEvery
 			_ = b.take(b.look(ctx, "", nil)) // it is printed
@@ -59,8 +59,8 @@ func (u *up) watch(ctx context.Context, worker *worker) error {
 	}
 }
 
-// died says, in the terminal and on the page, what comes of the death of a worker.
-func (u *up) died(ctx context.Context, w *worker, d death) {
+// died says, in the terminal and on the page, what comes of the death of a process.
+func (u *up) died(ctx context.Context, w *supervisor, d death) {
 	say := func(over bool, text string) {
 		u.say(text)
 		w.tell(httpserver.Recovery{At: d.at.UTC(), Over: over, Text: text})

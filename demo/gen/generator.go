@@ -24,8 +24,8 @@ type Record struct {
 
 // A Generator makes one stream. It serves one goroutine.
 type Generator struct {
-	cfg  Config
-	kind topic
+	cfg    Config
+	stream stream
 
 	i       int64
 	random  source
@@ -39,10 +39,10 @@ type Generator struct {
 	recentN int
 }
 
-type topic uint8
+type stream uint8
 
 const (
-	clicks topic = iota
+	clicks stream = iota
 	locations
 )
 
@@ -64,19 +64,19 @@ func Clicks(cfg Config) (*Generator, error) { return newGenerator(cfg, clicks) }
 // position of a person depends on the seed, the person and the time alone.
 func Locations(cfg Config) (*Generator, error) { return newGenerator(cfg, locations) }
 
-func newGenerator(cfg Config, kind topic) (*Generator, error) {
+func newGenerator(cfg Config, stream stream) (*Generator, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	g := &Generator{
 		cfg:    cfg,
-		kind:   kind,
-		random: source(hash(cfg.Seed, drawStream, uint64(kind), 0)),
+		stream: stream,
+		random: source(hash(cfg.Seed, drawStream, uint64(stream), 0)),
 		people: newActivity(),
 		stride: coprime(uint64(cfg.Users)),
 		recent: make([]Record, 0, 1024),
 	}
-	if kind == clicks {
+	if stream == clicks {
 		g.pages = newWeighted(zipf(cfg.Pages, cfg.Skew))
 		g.action = newWeighted(actionWeights)
 	}
@@ -164,7 +164,7 @@ func (g *Generator) draw(r *Record, at event.Time) {
 	n := uint64(g.cfg.Users)
 	rank := g.people.choose(g.random.next(), n)
 	r.User = uint32(rank*g.stride%n) + 1
-	switch g.kind {
+	switch g.stream {
 	case clicks:
 		g.drawClick(r)
 	case locations:
@@ -174,7 +174,7 @@ func (g *Generator) draw(r *Record, at event.Time) {
 
 // write puts a record's value together from what was drawn.
 func (g *Generator) write(r *Record) {
-	switch g.kind {
+	switch g.stream {
 	case clicks:
 		r.Value = g.appendClick(r.Value, r)
 	case locations:

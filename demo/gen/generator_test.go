@@ -165,7 +165,7 @@ func TestScanner(t *testing.T) {
 				case err != nil:
 					reasons[err.Error()]++
 				case !hasTime:
-					reasons["time: "+vals[0].Kind.String()]++
+					reasons["time: "+vals[0].Type.String()]++
 				default:
 					reasons["off the earth"]++
 				}

@@ -37,7 +37,7 @@ func (g *Generator) spoil(r *Record) {
 	case 10: // nothing
 		v = v[:0]
 	default: // not an object; or off the earth, which is an object
-		if g.kind == locations {
+		if g.stream == locations {
 			v = append(v[:bytes.Index(v, []byte(`"lat":`))], `"lat":91.5}`...)
 			break
 		}

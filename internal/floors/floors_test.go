@@ -62,7 +62,7 @@ var floor = []struct {
 	{"weir/internal/backoff", -1, "pauses after failures, without a clock"},
 	{"weir/internal/hashtable", -1, "the one index of the core and the sketches"},
 	{"weir/internal/counts", -1, "what the core and the histograms count keys with"},
-	{"weir/internal/apart", -1, "keeps workers out of each other's cache lines"},
+	{"weir/internal/cacheline", -1, "keeps workers out of each other's cache lines"},
 	{"weir/internal/bounded", 1.5, "reads files that a user has named, for every part"},
 	{"weir/internal/samesite", 1.5, "refuses requests that another site makes a browser send, for every listener"},
 	{"weir/internal/outage", 1.5, "log lines about outages, for every part with a clock"},

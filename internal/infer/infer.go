@@ -68,7 +68,7 @@ type events struct {
 type field struct {
 	path     string                   // in the form of package event
 	present  int                      // events in which it is there and not null
-	kinds    [event.Composite + 1]int // how often each kind comes
+	types    [event.Composite + 1]int // how often each type comes
 	values   map[string]int           // how often each value comes; of others than arrays and objects
 	min, max float64                  // of the numbers
 	scale    int                      // digits behind the point, at most; over maxScale if one has an exponent
@@ -165,7 +165,7 @@ func (e *events) event(own, beside map[string]any, env *event.Envelope) {
 		if o, ok := parse(key).(map[string]any); ok {
 			e.object("key:", o)
 		} else {
-			e.note("key:", event.Value{Kind: event.String, Bytes: key})
+			e.note("key:", event.Value{Type: event.String, Bytes: key})
 		}
 	}
 	env.Headers.Each(func(name, value []byte) {
@@ -189,22 +189,22 @@ func (e *events) object(before string, o map[string]any) {
 
 // value notes a value, or what is in it if that is an object, or a text with one.
 func (e *events) value(path string, value any) {
-	v := event.Value{Kind: event.Null}
+	v := event.Value{Type: event.Null}
 	switch x := value.(type) {
 	case map[string]any:
 		e.object(path+".", x)
 		return
 	case []any:
-		v.Kind = event.Composite
+		v.Type = event.Composite
 		if _, objects := append(x, nil)[0].(map[string]any); objects && !slices.Contains(e.arrays, path) && e.field(path) != nil {
 			e.arrays = append(e.arrays, path)
 		}
 	case bool:
-		if v = (event.Value{Kind: event.Bool, Bytes: []byte("false")}); x {
+		if v = (event.Value{Type: event.Bool, Bytes: []byte("false")}); x {
 			v.Bytes = []byte("true")
 		}
 	case json.Number:
-		v = event.Value{Kind: event.Number, Bytes: []byte(x)}
+		v = event.Value{Type: event.Number, Bytes: []byte(x)}
 	case string:
 		if strings.HasPrefix(x, "{") {
 			if o, ok := parse([]byte(x)).(map[string]any); ok {
@@ -212,7 +212,7 @@ func (e *events) value(path string, value any) {
 				return
 			}
 		}
-		v = event.Value{Kind: event.String, Bytes: []byte(x)}
+		v = event.Value{Type: event.String, Bytes: []byte(x)}
 	}
 	e.note(path, v)
 }
@@ -240,14 +240,14 @@ func (e *events) note(path string, v event.Value) {
 	if x == nil {
 		return
 	}
-	if x.kinds[v.Kind]++; v.Kind == event.Null {
+	if x.types[v.Type]++; v.Type == event.Null {
 		return
 	}
-	if x.present++; v.Kind == event.Composite {
+	if x.present++; v.Type == event.Composite {
 		return
 	}
 	x.values[string(v.Bytes)]++
-	if v.Kind == event.Number {
+	if v.Type == event.Number {
 		n, _ := v.Float()
 		x.min, x.max = min(x.min, n), max(x.max, n)
 		_, behind, _ := bytes.Cut(v.Bytes, []byte("."))
@@ -262,11 +262,11 @@ func (e *events) note(path string, v event.Value) {
 	}
 }
 
-// only reports whether all values are of these kinds.
-func (x *field) only(kinds ...event.Kind) bool {
+// only reports whether all values are of these types.
+func (x *field) only(types ...event.Type) bool {
 	n := 0
-	for _, k := range kinds {
-		n += x.kinds[k]
+	for _, t := range types {
+		n += x.types[t]
 	}
 	return n == x.present
 }

@@ -92,7 +92,7 @@ func (x *field) describe() string {
 	const most = 4
 	var kinds []string
 	for k, name := range []string{event.Composite: "array", event.Bool: "bool", event.Null: "null", event.Number: "number", event.String: "text"} {
-		if x.kinds[k] > 0 {
+		if x.types[k] > 0 {
 			kinds = append(kinds, name)
 		}
 	}

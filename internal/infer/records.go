@@ -186,7 +186,7 @@ func columns(value []byte) (of form, trees []map[string]any) {
 	}
 	o := map[string]any{}
 	for i, text := range cells {
-		if _, number := (event.Value{Kind: event.Number, Bytes: []byte(text)}).Float(); number {
+		if _, number := (event.Value{Type: event.Number, Bytes: []byte(text)}).Float(); number {
 			o[event.ColumnName(i)] = json.Number(text)
 		} else if text != "" {
 			o[event.ColumnName(i)] = text

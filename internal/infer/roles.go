@@ -68,7 +68,7 @@ var roles = [...]struct {
 	}},
 	group: {groupWords, noWords, func(x *field, events int) bool {
 		few := len(x.values) > 1 && len(x.values) <= groupValues && 4*len(x.values) <= events && 2*x.present >= events
-		return few && (x.only(event.String, event.Bool) || x.kinds[event.Composite] == 0 && groupWords.MatchString(x.last()))
+		return few && (x.only(event.String, event.Bool) || x.types[event.Composite] == 0 && groupWords.MatchString(x.last()))
 	}},
 }
 

@@ -23,7 +23,7 @@ var Live = face.Live{
 	},
 	Command: "BITCOUNT",
 	Member: func(text string) (func(any) bool, error) {
-		id, ok := event.Value{Kind: event.String, Bytes: []byte(text)}.Uint32() // as events and GETBIT have it
+		id, ok := event.Value{Type: event.String, Bytes: []byte(text)}.Uint32() // as events and GETBIT have it
 		if !ok {
 			return nil, errors.New("the members of a bitmap are numbers below 4294967296, in plain digits without sign, blanks or zeros in front")
 		}

@@ -17,7 +17,7 @@ type Block struct {
 func (b *Block) Read(d *window.Decoder, at, n int) (bool, string) {
 	v := d.Value(at)
 	switch {
-	case v.Kind != event.String && v.Kind != event.Number && v.Kind != event.Bool:
+	case v.Type != event.String && v.Type != event.Number && v.Type != event.Bool:
 		return false, d.Wrong(at, "is not text, number or bool")
 	case len(v.Bytes) > window.MaxValue:
 		return false, d.Wrong(at, "is longer than 1 KiB")

@@ -155,7 +155,7 @@ func (w *watched) host() string { return strings.TrimPrefix(w.base, "http://") }
 
 // TestPage: one weir up and one browser for everything that the page shows. No request leaves the
 // host, the policy is not violated, the console is empty, and axe-core finds nothing serious in any
-// state. The pictures are in bin/page. The last test kills the worker.
+// state. The pictures are in bin/page. The last test kills the process.
 func TestPage(t *testing.T) {
 	w := openPages(t)
 	for _, test := range []struct {

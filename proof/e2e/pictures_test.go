@@ -39,10 +39,10 @@ func TestPictures(t *testing.T) {
 	b.Visit(base + "/?last=15m&steps=active:/p/1,active:/p/2,active:/p/3")
 	hits := `parseInt(document.querySelector("#hits .total strong").textContent.replaceAll(",", ""))`
 	b.Until(fmt.Sprintf("%s > %d", hits, first))
-	b.Until(`!document.querySelector("#worker .kill").disabled`)
-	b.Click("#worker .kill")
-	p.prints(`^worker +process \d+ died of signal 9 .*: 0 lost, 0 doubled`)
-	b.Until(fmt.Sprintf(`document.querySelector("#worker .told").dataset.state === "ok" && document.querySelector("#live").dataset.state === "ok" && %s > %d`, hits, then))
+	b.Until(`!document.querySelector("#process .kill").disabled`)
+	b.Click("#process .kill")
+	p.prints(`^recovery +process \d+ died of signal 9 .*: 0 lost, 0 doubled`)
+	b.Until(fmt.Sprintf(`document.querySelector("#process .told").dataset.state === "ok" && document.querySelector("#live").dataset.state === "ok" && %s > %d`, hits, then))
 
 	b.Until(`document.querySelectorAll("#funnel .row").length === 3`)
 

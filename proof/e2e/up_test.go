@@ -136,8 +136,8 @@ func TestUp(t *testing.T) {
 	p.exits(0)
 }
 
-// worker returns the process that runs the jobs.
-func (p *upProcess) worker() (pid int) {
+// child returns the process that runs the jobs.
+func (p *upProcess) child() (pid int) {
 	p.t.Helper()
 	await.Until(p.t, func() error {
 		all, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -156,7 +156,7 @@ func (p *upProcess) worker() (pid int) {
 				return err
 			}
 		}
-		return notYet("weir up has no worker")
+		return notYet("weir up has no child")
 	})
 	return pid
 }

@@ -220,10 +220,10 @@ func (s *schedule) audit(f *reference) {
 		}
 	}
 	for found := range a.Findings {
-		if found.Kind != audit.Hole && found.Kind != audit.Missing && s.strained(window.MakeSlot(found.Epoch, found.Partition, found.Chunk)) {
+		if found.Class != audit.Hole && found.Class != audit.Missing && s.strained(window.MakeSlot(found.Epoch, found.Partition, found.Chunk)) {
 			continue
 		}
-		s.fail("audit: %v: %+v", found.Kind, found)
+		s.fail("audit: %v: %+v", found.Class, found)
 	}
 	s.judgeCuts(f, a.Notes)
 	s.judgeLog(a)

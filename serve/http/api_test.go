@@ -105,9 +105,9 @@ func TestOpenAPI(t *testing.T) {
 	e.http.Dead = func(context.Context, string, int) ([]DeadLetter, error) { return []DeadLetter{{Job: "clicks"}}, nil }
 	e.http.Audit = func() Audit { return Audit{At: noon, Mismatches: 1, Found: []Mismatch{{"clicks", "what", "do"}}} }
 	e.http.IDs = &fakeIDs{}
-	e.http.Worker = &Worker{Recovery: func() *Recovery { return &Recovery{At: noon, Over: true, Text: "0 lost"} }}
+	e.http.Process = &Process{Recovery: func() *Recovery { return &Recovery{At: noon, Over: true, Text: "0 lost"} }}
 	h := e.http.Handler()
-	guarded := (&Server{Token: "secret", Windows: e.http.Windows, Worker: &Worker{}}).Handler()
+	guarded := (&Server{Token: "secret", Windows: e.http.Windows, Process: &Process{}}).Handler()
 
 	for pattern := range e.http.routes() {
 		if _, path, _ := strings.Cut(pattern, " "); d.Paths[path] == nil && strings.HasPrefix(path, "/api/v1/") && path != "/api/v1/status" && path != "/api/v1/query" {

@@ -12,10 +12,10 @@ import (
 
 // A healthReply is how the jobs of this process are.
 type healthReply struct {
-	Now    time.Time     `json:"now"`
-	Audit  *Audit        `json:"audit"`  // null: there was none yet
-	Worker *workerHealth `json:"worker"` // null: this process is no worker of weir up
-	Jobs   []jobHealth   `json:"jobs"`
+	Now     time.Time      `json:"now"`
+	Audit   *Audit         `json:"audit"`   // null: there was none yet
+	Process *processHealth `json:"process"` // null: weir up has not started this process
+	Jobs    []jobHealth    `json:"jobs"`
 }
 
 type jobHealth struct {
@@ -53,8 +53,8 @@ func (s *Server) health(context.Context, question) (any, error) {
 	if a := s.audit(); !a.At.IsZero() {
 		reply.Audit = &a
 	}
-	if s.Worker != nil {
-		reply.Worker = &workerHealth{os.Getpid(), s.Worker.Recovery()}
+	if s.Process != nil {
+		reply.Process = &processHealth{os.Getpid(), s.Process.Recovery()}
 	}
 	for _, j := range s.Jobs {
 		reply.Jobs = append(reply.Jobs, healthOf(j.Status(), j.Spec().Chunk))

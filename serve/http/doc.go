@@ -22,7 +22,7 @@
 //	board.go status.go
 //	                health of the jobs; status
 //	dead.go         dead letters
-//	worker.go       the worker of weir up: the path that kills it, and what came of a death
+//	process.go      the process of weir up: the path that kills it, and what came of a death
 //	private.go      what is withheld: k-anonymity
 //	api.go          how a question of the API is read and answered
 //	connections.go  how many connections and requests at a time

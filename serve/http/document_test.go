@@ -66,7 +66,7 @@ func names(cell string) (all []string) {
 func TestDocumentHTTP(t *testing.T) {
 	p := readPage(t, "../../docs/http.md")
 	d, _ := newEndpoints(t)
-	s := &Server{Token: "secret", Windows: d.http.Windows, Worker: &Worker{}}
+	s := &Server{Token: "secret", Windows: d.http.Windows, Process: &Process{}}
 	guarded := s.Handler()
 	methods := map[string]string{} // by path
 	for pattern := range s.routes() {

@@ -201,7 +201,7 @@ type catalogMeasure struct {
 }
 
 func (s *Server) catalog(context.Context, question) (any, error) {
-	reply := catalogReply{Build: s.Build, K: s.K, Kill: s.Worker != nil, Token: s.Token != "", Now: s.Windows.Now().UTC(), Jobs: []catalogJob{}}
+	reply := catalogReply{Build: s.Build, K: s.K, Kill: s.Process != nil, Token: s.Token != "", Now: s.Windows.Now().UTC(), Jobs: []catalogJob{}}
 	for _, d := range s.Windows.Jobs() {
 		j := catalogJob{Job: d.Job, Window: d.Window.Seconds(), Rollup: s.rollup(d.Job).Seconds(), Rollups: []catalogRollup{}, By: append([]string{}, d.By...)}
 		if s.Rollups != nil {

@@ -51,9 +51,9 @@ type Server struct {
 	// Rollups answers questions about long ranges and old windows; nil: package live answers all
 	// that it can.
 	Rollups Rollups
-	// Worker is this process as the worker of weir up; nil: it is none, and there is no path
+	// Process is this process as weir up has started it; nil: it has not, and there is no path
 	// that kills it.
-	Worker *Worker
+	Process *Process
 	// Redis is the address of the Redis endpoint; empty: there is none.
 	Redis string
 	// RESP returns the counters of the Redis endpoint; nil: there is none.
@@ -99,7 +99,7 @@ func (s *Server) routes() map[string]http.Handler {
 	all["GET /api/v1/stream"] = s.guard(http.HandlerFunc(s.stream))
 	all["GET /api/v1/openapi.json"] = s.guard(http.HandlerFunc(s.openAPI))
 	all["POST /api/v1/session"] = s.guard(http.HandlerFunc(s.session))
-	if s.Worker != nil {
+	if s.Process != nil {
 		all["POST /api/v1/kill"] = s.guard(http.HandlerFunc(s.kill))
 	}
 	return all

@@ -32,7 +32,7 @@ func setbit(c call, k *keyspace) {
 		c.fail(bitmap.ErrBit)
 		return
 	}
-	it, ok := k.typed(c, c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], typeString)
 	if !ok {
 		return
 	}
@@ -60,7 +60,7 @@ func getbit(c call, k *keyspace) {
 	if !ok {
 		return
 	}
-	it, ok := k.typed(c, c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], typeString)
 	switch {
 	case !ok:
 	case it == nil:
@@ -113,7 +113,7 @@ func (c call) bitUnit(n int) (unit bitmap.Unit, ok bool) {
 }
 
 func bitcount(c call, k *keyspace) {
-	it, ok := k.typed(c, c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], typeString)
 	if !ok {
 		return
 	}
@@ -152,7 +152,7 @@ func bitpos(c call, k *keyspace) {
 		return
 	}
 	bit := int(n)
-	it, ok := k.typed(c, c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], typeString)
 	if !ok {
 		return
 	}

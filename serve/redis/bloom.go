@@ -15,7 +15,7 @@ var bloomCommands = []command{
 
 // filterOf returns the filter of a scratch key, nil if there is none.
 func (c call) filterOf(k *keyspace, key []byte) (*item, bool) {
-	it, ok := k.typed(c, key, kindBloom)
+	it, ok := k.typed(c, key, typeBloom)
 	if ok && it != nil && it.filter() != nil {
 		c.w.Error("ERR not of a window key: ask BF.EXISTS or BF.MEXISTS")
 		return nil, false
@@ -58,7 +58,7 @@ func (c call) makeFilter(k *keyspace, config bloom.ScalableConfig) *item {
 		c.fail(err)
 		return nil
 	}
-	return k.put(c.args[1], &item{kind: kindBloom, value: f})
+	return k.put(c.args[1], &item{typ: typeBloom, value: f})
 }
 
 func bfReserve(c call, k *keyspace) {
@@ -114,7 +114,7 @@ func bfReserve(c call, k *keyspace) {
 		if c.makeFilter(k, config) != nil {
 			c.w.Status("OK")
 		}
-	case it.kind != kindBloom:
+	case it.typ != typeBloom:
 		c.w.Error(errType)
 	default:
 		c.w.Error("ERR item exists")
@@ -167,7 +167,7 @@ func bfExists(c call, k *keyspace, many bool) {
 	}
 	for _, a := range c.args[2:] {
 		switch {
-		case it == nil || it.kind != kindBloom:
+		case it == nil || it.typ != typeBloom:
 			c.w.Bool(false)
 		case it.filter() != nil:
 			c.w.Bool(it.filter().Has(bloom.Hash(a)))

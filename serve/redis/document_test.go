@@ -36,7 +36,7 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%s lacks something", name)
 		}
 	}
-	for k := kindString; k <= kindDigest; k++ {
+	for k := typeString; k <= typeDigest; k++ {
 		if !strings.Contains(table["type"].about, k.typeName()) {
 			t.Errorf("the line of TYPE lacks %s", k.typeName())
 		}

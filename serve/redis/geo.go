@@ -348,7 +348,7 @@ func (c call) storeHits(k *keyspace, s *search, hits []geo.Hit) {
 	if it := k.find(s.dest, k.now); it != nil {
 		before = it.size
 	}
-	it := &item{kind: kindZset, value: z}
+	it := &item{typ: typeZset, value: z}
 	if !k.fits(c, it.memory(), before) {
 		return
 	}

@@ -18,7 +18,7 @@ var hllCommands = []command{
 func (c call) hllError(err error) { c.w.Error(err.Error()) }
 
 func pfadd(c call, k *keyspace) {
-	it, ok := k.typed(c, c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], typeString)
 	if !ok {
 		return
 	}
@@ -49,7 +49,7 @@ func pfcount(c call, k *keyspace) {
 		switch {
 		case it == nil:
 			c.w.Int(0)
-		case it.kind != kindString:
+		case it.typ != typeString:
 			c.w.Error(errType)
 		case it.sketch() != nil: // its text is not needed
 			c.w.Int(int64(it.sketch().Count()))
@@ -100,7 +100,7 @@ func (c call) sources(k *keyspace, keys [][]byte) (scratch []hll.String, sketche
 		var fault error
 		switch {
 		case it == nil:
-		case it.kind != kindString:
+		case it.typ != typeString:
 			fault = errors.New(errType)
 		case it.sketch() != nil:
 			sketches = append(sketches, it.sketch())
@@ -156,7 +156,7 @@ func pfdebug(c call, k *keyspace) {
 		c.w.Error("ERR The specified key does not exist")
 		return
 	}
-	if it.kind != kindString {
+	if it.typ != typeString {
 		c.w.Error(errType)
 		return
 	}

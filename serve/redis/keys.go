@@ -117,7 +117,7 @@ func persist(c call, k *keyspace) {
 
 func typeOf(c call, k *keyspace) {
 	if it := k.read(c.args[1]); it != nil {
-		c.w.Status(it.kind.typeName())
+		c.w.Status(it.typ.typeName())
 	} else {
 		c.w.Status("none")
 	}

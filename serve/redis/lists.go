@@ -17,12 +17,12 @@ type list struct {
 }
 
 func push(c call, k *keyspace, front bool) {
-	it, ok := k.typed(c, c.args[1], kindList)
+	it, ok := k.typed(c, c.args[1], typeList)
 	if !ok {
 		return
 	}
 	if it == nil {
-		it = k.put(c.args[1], &item{kind: kindList, value: new(list)})
+		it = k.put(c.args[1], &item{typ: typeList, value: new(list)})
 	}
 	l := valueOf[list](it)
 	for _, a := range c.args[2:] {
@@ -38,7 +38,7 @@ func push(c call, k *keyspace, front bool) {
 }
 
 func rpop(c call, k *keyspace) {
-	it, ok := k.typed(c, c.args[1], kindList)
+	it, ok := k.typed(c, c.args[1], typeList)
 	if !ok {
 		return
 	}

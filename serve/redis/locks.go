@@ -18,7 +18,7 @@ var lockCommands = []command{
 
 // holds reports whether a key is a string with this value.
 func (c call) holds(k *keyspace, key, value []byte) (it *item, same, ok bool) {
-	it, ok = k.typed(c, key, kindString)
+	it, ok = k.typed(c, key, typeString)
 	return it, it != nil && bytes.Equal(it.str, value), ok
 }
 

@@ -26,7 +26,7 @@ func tdigestCDF(c call, k *keyspace) {
 
 // tdigestEach answers with a number for each argument.
 func tdigestEach(c call, k *keyspace, answer func(*quantile.Answer, float64) float64, unread string, within func(float64) bool) {
-	q, ok := answered[*quantile.Answer](c, k, kindDigest, "ERR T-Digest: key does not exist")
+	q, ok := answered[*quantile.Answer](c, k, typeDigest, "ERR T-Digest: key does not exist")
 	if !ok {
 		return
 	}
@@ -49,7 +49,7 @@ func tdigestEach(c call, k *keyspace, answer func(*quantile.Answer, float64) flo
 }
 
 func tdigestEnd(c call, k *keyspace, end func(*quantile.Answer) float64) {
-	if q, ok := answered[*quantile.Answer](c, k, kindDigest, "ERR T-Digest: key does not exist"); ok {
+	if q, ok := answered[*quantile.Answer](c, k, typeDigest, "ERR T-Digest: key does not exist"); ok {
 		c.w.Double(end(q))
 	}
 }

@@ -42,7 +42,7 @@ func (c call) set(k *keyspace, key []byte) (s *hashset, ok bool) {
 // setOrIDs returns the set of a key, or the ids of a window key; both are nil if there is
 // no key.
 func (c call) setOrIDs(k *keyspace, key []byte) (s *hashset, ids *set.Answer, ok bool) {
-	it, ok := k.typed(c, key, kindSet)
+	it, ok := k.typed(c, key, typeSet)
 	if it != nil {
 		s, ids = it.set(), answerOf[*set.Answer](it)
 	}
@@ -59,12 +59,12 @@ func (k *keyspace) changedSet(it *item) {
 }
 
 func sadd(c call, k *keyspace) {
-	it, ok := k.typed(c, c.args[1], kindSet)
+	it, ok := k.typed(c, c.args[1], typeSet)
 	if !ok {
 		return
 	}
 	if it == nil {
-		it = k.put(c.args[1], &item{kind: kindSet, value: new(hashset)})
+		it = k.put(c.args[1], &item{typ: typeSet, value: new(hashset)})
 	}
 	s, added := it.set(), 0
 	for _, member := range c.args[2:] {
@@ -80,7 +80,7 @@ func sadd(c call, k *keyspace) {
 }
 
 func srem(c call, k *keyspace) {
-	it, ok := k.typed(c, c.args[1], kindSet)
+	it, ok := k.typed(c, c.args[1], typeSet)
 	if !ok {
 		return
 	}
@@ -184,7 +184,7 @@ func spop(c call, k *keyspace) {
 		c.w.Error(errSyntax)
 		return
 	}
-	it, ok := k.typed(c, c.args[1], kindSet)
+	it, ok := k.typed(c, c.args[1], typeSet)
 	switch {
 	case !ok:
 		return
@@ -295,7 +295,7 @@ func combineStore(c call, k *keyspace, of func([]*hashset) *hashset) {
 	if old := k.find(c.args[1], k.now); old != nil {
 		before = old.size
 	}
-	it := &item{kind: kindSet, value: result}
+	it := &item{typ: typeSet, value: result}
 	if k.fits(c, it.memory(), before) {
 		k.put(c.args[1], it)
 		c.w.Int(int64(len(result.members)))

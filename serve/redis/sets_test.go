@@ -79,7 +79,7 @@ func TestMemoryIsReckoned(t *testing.T) {
 		s.put(fmt.Appendf(nil, "key:%06d", i), newString([]byte("value")))
 		set.add(fmt.Sprintf("user%06d", i))
 	}
-	s.put([]byte("set"), &item{kind: kindSet, value: set})
+	s.put([]byte("set"), &item{typ: typeSet, value: set})
 	took := heap() - before
 	if s.used < took*2/3 || s.used > took*3/2 {
 		t.Errorf("%d bytes are reckoned for %d", s.used, took)

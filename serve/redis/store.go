@@ -6,29 +6,29 @@ import (
 	"weir/sketches/geo"
 )
 
-type kind uint8
+type valueType uint8
 
 const (
-	kindString kind = iota
-	kindZset
-	kindBloom
-	kindList
-	kindSet
-	kindTopK
-	kindDigest
+	typeString valueType = iota
+	typeZset
+	typeBloom
+	typeList
+	typeSet
+	typeTopK
+	typeDigest
 )
 
 // typeName returns the reply of TYPE.
-func (k kind) typeName() string {
+func (k valueType) typeName() string {
 	return [...]string{"string", "zset", "MBbloom--", "list", "set", "TopK-TYPE", "TDIS-TYPE"}[k]
 }
 
-// An item is a key and its value. Its kind says which fields are set.
+// An item is a key and its value. Its type says which fields are set.
 type item struct {
 	key     string
-	kind    kind
+	typ     valueType
 	str     []byte // kindString; never nil unless window is set
-	value   any    // of the other kinds, see below; nil of a window key that shows something else
+	value   any    // of the other types, see below; nil of a window key that shows something else
 	window  *windowValue
 	expires int64 // Unix milliseconds; 0: never
 	place   int   // in store.order
@@ -49,18 +49,18 @@ func valueOf[T any](it *item) *T {
 func (it *item) memory() int {
 	const entry = 128 + 48 // the item, and its places in the index and in the order
 	n := entry + cap(it.str) + len(it.key)
-	switch it.kind {
-	case kindZset:
+	switch it.typ {
+	case typeZset:
 		n += it.zset().bytes + it.zset().Len()*96 // an entry of the order, one of the hash table
-	case kindBloom:
+	case typeBloom:
 		if it.bloom() != nil { // else it is of a window key
 			n += it.bloom().Bytes()
 		}
-	case kindSet:
+	case typeSet:
 		if it.set() != nil {
 			n += it.set().memory()
 		}
-	case kindList:
+	case typeList:
 		n += valueOf[list](it).bytes
 	}
 	return n
@@ -301,11 +301,11 @@ func (k *keyspace) read(name []byte) *item {
 	return k.find(name, k.now)
 }
 
-// typed is read for commands that need a value of one kind. If the value has another
-// kind, it sends the error and ok is false.
-func (k *keyspace) typed(c call, name []byte, want kind) (it *item, ok bool) {
+// typed is read for commands that need a value of one type. If the value has another
+// type, it sends the error and ok is false.
+func (k *keyspace) typed(c call, name []byte, want valueType) (it *item, ok bool) {
 	it = k.read(name)
-	if it != nil && it.kind != want {
+	if it != nil && it.typ != want {
 		c.w.Error(errType)
 		return nil, false
 	}

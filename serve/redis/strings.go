@@ -46,7 +46,7 @@ func (c call) text(k *keyspace, it *item) ([]byte, bool) {
 
 // textOf is typed and text together; it is nil if there is no key.
 func (c call) textOf(k *keyspace, key []byte) (it *item, text []byte, ok bool) {
-	if it, ok = k.typed(c, key, kindString); ok {
+	if it, ok = k.typed(c, key, typeString); ok {
 		text, ok = c.text(k, it)
 	}
 	return it, text, ok
@@ -68,7 +68,7 @@ func get(c call, k *keyspace) {
 }
 
 func strlen(c call, k *keyspace) {
-	it, ok := k.typed(c, c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], typeString)
 	switch {
 	case !ok:
 	case it != nil && it.bits() != nil: // the bytes need not be made
@@ -120,7 +120,7 @@ func setString(c call, k *keyspace) {
 	}
 	old := k.read(c.args[1])
 	if wantOld {
-		if old != nil && old.kind != kindString {
+		if old != nil && old.typ != typeString {
 			c.w.Error(errType)
 			return
 		}
@@ -236,7 +236,7 @@ func setrange(c call, k *keyspace) {
 		c.w.Error("ERR offset is out of range")
 		return
 	}
-	it, ok := k.typed(c, c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], typeString)
 	if !ok {
 		return
 	}
@@ -285,7 +285,7 @@ func grow(b []byte, n int) []byte {
 }
 
 func appendTo(c call, k *keyspace) {
-	it, ok := k.typed(c, c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], typeString)
 	if !ok {
 		return
 	}
@@ -323,7 +323,7 @@ func decrby(c call, k *keyspace) {
 
 // add follows incrDecrCommand of t_string.c in Redis 7.0. The key keeps its expiry.
 func add(c call, k *keyspace, n int64) {
-	it, ok := k.typed(c, c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], typeString)
 	if !ok {
 		return
 	}

@@ -44,7 +44,7 @@ func throttle(c call, k *keyspace) {
 		c.w.Error("ERR Cell error: " + err.Error())
 		return
 	}
-	it, ok := k.typed(c, c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], typeString)
 	if !ok {
 		return
 	}

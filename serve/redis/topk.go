@@ -20,7 +20,7 @@ func topkList(c call, k *keyspace) {
 		c.w.Error("WITHCOUNT keyword expected")
 		return
 	}
-	top, ok := answered[*topk.Answer](c, k, kindTopK, "TopK: key does not exist")
+	top, ok := answered[*topk.Answer](c, k, typeTopK, "TopK: key does not exist")
 	if !ok {
 		return
 	}
@@ -47,7 +47,7 @@ func topkQuery(c call, k *keyspace) {
 
 // eachItem replies with an array of what answer sends for each item that a command names.
 func (c call) eachItem(k *keyspace, answer func(*topk.Answer, []byte)) {
-	top, ok := answered[*topk.Answer](c, k, kindTopK, "TopK: key does not exist")
+	top, ok := answered[*topk.Answer](c, k, typeTopK, "TopK: key does not exist")
 	if !ok {
 		return
 	}

@@ -44,7 +44,7 @@ func answerOf[T any](it *item) (answer T) {
 
 // answered returns the answer of a window key of a kind that no scratch key has; if there is no
 // such key, it sends the error.
-func answered[T any](c call, k *keyspace, of kind, missing string) (answer T, ok bool) {
+func answered[T any](c call, k *keyspace, of valueType, missing string) (answer T, ok bool) {
 	it, ok := k.typed(c, c.args[1], of)
 	if ok && it == nil {
 		c.w.Error(missing)
@@ -59,7 +59,7 @@ func answered[T any](c call, k *keyspace, of kind, missing string) (answer T, ok
 const errReadOnlyWindow = "ERR window keys are read-only: keys that begin with w: show what a job has counted"
 
 // windowItem returns an answer as the item of a key, or nil if nothing was counted. Commands
-// read it by its kind. What makes a reply may cache something in the value, under the server's
+// read it by its type. What makes a reply may cache something in the value, under the server's
 // lock, but changes nothing that a reader can see.
 //
 // No reply says that its answer is partial: RESP2 has no place for it, and redis-cli 7.0 and
@@ -76,15 +76,15 @@ func windowItem(key string, a live.Answer) *item {
 	case *bitmap.Activity:
 		it.window.text = v.AppendBytes
 	case *set.Answer:
-		it.kind = kindSet
+		it.typ = typeSet
 	case *bloom.Filter:
-		it.kind = kindBloom
+		it.typ = typeBloom
 	case *geo.Set:
-		it.kind, it.value = kindZset, &zset{Set: *v}
+		it.typ, it.value = typeZset, &zset{Set: *v}
 	case *quantile.Answer:
-		it.kind = kindDigest
+		it.typ = typeDigest
 	case *topk.Answer:
-		it.kind = kindTopK
+		it.typ = typeTopK
 	case encoding.TextAppender: // a number
 		text, err := v.AppendText([]byte{})
 		if err != nil {

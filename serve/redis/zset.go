@@ -25,7 +25,7 @@ func (c call) score(v float64) {
 
 // members returns the sorted set of a key for reading; nil if there is none.
 func (c call) members(k *keyspace, key []byte) (z *zset, ok bool) {
-	it, ok := k.typed(c, key, kindZset)
+	it, ok := k.typed(c, key, typeZset)
 	if it != nil {
 		z = it.zset()
 	}
@@ -35,7 +35,7 @@ func (c call) members(k *keyspace, key []byte) (z *zset, ok bool) {
 // present returns the item of a sorted set to remove from. If there is none, it replies
 // that nothing was removed.
 func (c call) present(k *keyspace) (*item, bool) {
-	it, ok := k.typed(c, c.args[1], kindZset)
+	it, ok := k.typed(c, c.args[1], typeZset)
 	if ok && it == nil {
 		c.w.Int(0)
 	}
@@ -104,7 +104,7 @@ func zadd(c call, k *keyspace) {
 
 // addMembers puts members into the sorted set of the first key and replies.
 func (c call) addMembers(k *keyspace, r addOptions, scores []float64, names [][]byte) {
-	it, ok := k.typed(c, c.args[1], kindZset)
+	it, ok := k.typed(c, c.args[1], typeZset)
 	if !ok {
 		return
 	}
@@ -113,7 +113,7 @@ func (c call) addMembers(k *keyspace, r addOptions, scores []float64, names [][]
 			c.w.Int(0)
 			return
 		}
-		it = k.put(c.args[1], &item{kind: kindZset, value: new(zset)})
+		it = k.put(c.args[1], &item{typ: typeZset, value: new(zset)})
 	}
 	z := it.zset()
 	added, moved := 0, 0

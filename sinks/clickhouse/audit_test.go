@@ -174,13 +174,13 @@ func TestAuditAhead(t *testing.T) {
 	expect("before", "")
 	// A row loses its events of the second chunk.
 	b.exec(t, fmt.Sprintf("ALTER TABLE %s UPDATE hits = mapFilter((k, v) -> k = 0, hits) WHERE window_start = toDateTime(%d, 'UTC') SETTINGS mutations_sync = 1", c.name("clicks_state"), noon/1000))
-	expect("damage", "('ahead',2)", audit.Finding{Kind: audit.Ahead, Expected: 1, Found: 1, By: 1})
+	expect("damage", "('ahead',2)", audit.Finding{Class: audit.Ahead, Expected: 1, Found: 1, By: 1})
 	for table, column := range map[string]string{"clicks_state": "flushed_at", "weir_ledger": "flushed_at", "clicks_1m_rollup": "rolled_at"} {
 		b.exec(t, fmt.Sprintf("ALTER TABLE %s UPDATE %s = %[2]s - 7200 - 60 WHERE 1 SETTINGS mutations_sync = 1", c.name(table), column))
 	}
 	expect("damage, and the clock has passed", "('rows missing',1) ('window',1)",
-		audit.Finding{Kind: audit.Lost, Window: noon, Length: 60_000, Group: "/p/0 ", Expected: 17, Found: 11},
-		audit.Finding{Kind: audit.Missing, Chunk: 1, Expected: 36, Found: 30})
+		audit.Finding{Class: audit.Lost, Window: noon, Length: 60_000, Group: "/p/0 ", Expected: 17, Found: 11},
+		audit.Finding{Class: audit.Missing, Chunk: 1, Expected: 36, Found: 30})
 }
 
 // TestAuditMeasures: the hits of a rollup are right, and the number or the states of a
@@ -245,9 +245,9 @@ func TestAuditMeasures(t *testing.T) {
 					t.Errorf("%s of %s: %v", columns, table, f)
 				}
 				switch {
-				case f.Kind == audit.Behind && level > 0 && f.Length == event.Time(s.layout.levels[level-1].seconds)*1000:
+				case f.Class == audit.Behind && level > 0 && f.Length == event.Time(s.layout.levels[level-1].seconds)*1000:
 					behind[f.Measure]++
-				case f.Kind == audit.Lost && state == (level > 0) && level < 2 && f.Length == event.Time(s.layout.levels[level].seconds)*1000:
+				case f.Class == audit.Lost && state == (level > 0) && level < 2 && f.Length == event.Time(s.layout.levels[level].seconds)*1000:
 					lost[f.Measure]++
 				default:
 					t.Errorf("%s of %s: %v", columns, table, f)

@@ -21,8 +21,8 @@ func TestExpiredUncounted(t *testing.T) {
 		keep   time.Duration // of the longer rollup
 		want   audit.Finding // what is noted
 	}{
-		{"never rolled up", false, noon + 7_200_000, 0, audit.Finding{Kind: audit.Short, Expected: 5, Found: 2}},
-		{"the rest of the window", true, noon, 0, audit.Finding{Kind: audit.Short, Expected: 5, Found: 3}},
+		{"never rolled up", false, noon + 7_200_000, 0, audit.Finding{Class: audit.Short, Expected: 5, Found: 2}},
+		{"the rest of the window", true, noon, 0, audit.Finding{Class: audit.Short, Expected: 5, Found: 3}},
 		{"rolled up", true, noon + 7_200_000, 0, audit.Finding{}},
 		{"not kept", false, noon + 7_200_000, 90 * day, audit.Finding{}},
 	} {

@@ -486,7 +486,7 @@ func TestRollupBesideOldList(t *testing.T) {
 	run(t, c, "TRUNCATE TABLE "+c.name("clicks_1h_rollup"))
 	lost := 0
 	for _, f := range within(t, more, audit.Scope{From: 1}) {
-		if f.Kind == audit.Lost && f.Length == 86_400_000 {
+		if f.Class == audit.Lost && f.Length == 86_400_000 {
 			lost++
 		}
 	}

@@ -62,7 +62,7 @@ func TestRepair(t *testing.T) {
 		b.exec(t, "TRUNCATE TABLE "+c.name(v+"_rollup"))
 		behind := 0
 		for _, f := range findings(t, s) {
-			if f.Kind == audit.Behind && f.Length == event.Time(s.layout.levels[i].seconds)*1000 {
+			if f.Class == audit.Behind && f.Length == event.Time(s.layout.levels[i].seconds)*1000 {
 				behind++
 			}
 		}
@@ -76,7 +76,7 @@ func TestRepair(t *testing.T) {
 				t.Errorf("half repaired: %+v, %v", done, err)
 			}
 			for _, f := range findings(t, s) {
-				if f.Kind == audit.Behind && f.Window < half {
+				if f.Class == audit.Behind && f.Window < half {
 					t.Errorf("half repaired: %+v", f)
 				}
 			}
@@ -119,7 +119,7 @@ func TestAuditTail(t *testing.T) {
 	(&backend{c: c}).exec(t, "TRUNCATE TABLE "+c.name("clicks_1m_rollup"))
 	var kinds []string
 	for _, f := range findings(t, s) {
-		kinds = append(kinds, f.Kind.String())
+		kinds = append(kinds, f.Class.String())
 	}
 	if got := strings.Join(kinds, " "); strings.Contains(got, "rollup") {
 		t.Errorf("windows of before the rollup's keep: %s", got)

@@ -150,7 +150,7 @@ func TestShardsAudit(t *testing.T) {
 		}
 		kinds := map[string]bool{}
 		for f := range a.Findings {
-			kinds[f.Kind.String()] = true
+			kinds[f.Class.String()] = true
 		}
 		return fmt.Sprint(slices.Sorted(maps.Keys(kinds)))
 	}

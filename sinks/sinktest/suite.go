@@ -379,13 +379,13 @@ func each(t *testing.T, b Backend) {
 	for i, c := range []struct {
 		what   string
 		change func(*window.Line)
-		kinds  []audit.Kind
+		kinds  []audit.Class
 	}{
-		{"an event counted too many", func(l *window.Line) { l.Events.By[window.Counted]++ }, []audit.Kind{audit.Uneven, audit.Missing}},
-		{"and in all", func(l *window.Line) { l.Events.By[window.Counted]++; l.Events.All++ }, []audit.Kind{audit.Missing}},
-		{"an event late too many", func(l *window.Line) { l.Events.By[window.Late]++ }, []audit.Kind{audit.Uneven}},
-		{"an event in all too many", func(l *window.Line) { l.Events.All++ }, []audit.Kind{audit.Uneven}},
-		{"a record counted too many", func(l *window.Line) { l.Outcomes[window.Counted]++ }, []audit.Kind{audit.Unbalanced}},
+		{"an event counted too many", func(l *window.Line) { l.Events.By[window.Counted]++ }, []audit.Class{audit.Uneven, audit.Missing}},
+		{"and in all", func(l *window.Line) { l.Events.By[window.Counted]++; l.Events.All++ }, []audit.Class{audit.Missing}},
+		{"an event late too many", func(l *window.Line) { l.Events.By[window.Late]++ }, []audit.Class{audit.Uneven}},
+		{"an event in all too many", func(l *window.Line) { l.Events.All++ }, []audit.Class{audit.Uneven}},
+		{"a record counted too many", func(l *window.Line) { l.Outcomes[window.Counted]++ }, []audit.Class{audit.Unbalanced}},
 	} {
 		changed := lines[i]
 		c.change(&changed)
@@ -393,7 +393,7 @@ func each(t *testing.T, b Backend) {
 		found, _ := find(t, s, spec)
 		for _, k := range c.kinds {
 			if !slices.ContainsFunc(found, func(f audit.Finding) bool {
-				return f.Kind == k && f.Partition == changed.Partition && f.Chunk == changed.Chunk
+				return f.Class == k && f.Partition == changed.Partition && f.Chunk == changed.Chunk
 			}) {
 				t.Errorf("%s in partition %d, chunk %d: no %v among %+v", c.what, changed.Partition, changed.Chunk, k, found)
 			}
@@ -408,7 +408,7 @@ func damages(t *testing.T, b Backend, s Sink, spec *window.Spec, want *memory.Co
 		found, _ := find(t, s, spec)
 		for _, w := range want {
 			if !slices.ContainsFunc(found, func(f audit.Finding) bool {
-				return f.Kind == w.Kind && f.Partition == w.Partition && f.Chunk == w.Chunk && f.Window == w.Window && f.Group == w.Group
+				return f.Class == w.Class && f.Partition == w.Partition && f.Chunk == w.Chunk && f.Window == w.Window && f.Group == w.Group
 			}) {
 				t.Errorf("%s: not found: %+v; found %+v", what, w, found)
 			}
@@ -420,15 +420,15 @@ func damages(t *testing.T, b Backend, s Sink, spec *window.Spec, want *memory.Co
 	changed := victim
 	changed.Outcomes[window.Late]++
 	b.ChangeLine(t, spec, changed)
-	expect("an outcome changed", audit.Finding{Kind: audit.Unbalanced, Partition: victim.Partition, Chunk: victim.Chunk})
+	expect("an outcome changed", audit.Finding{Class: audit.Unbalanced, Partition: victim.Partition, Chunk: victim.Chunk})
 
 	// A line in the middle, so that there is one after it.
 	i := slices.IndexFunc(lines, func(l window.Line) bool { return l.Partition == 1 && l.Chunk == 2 })
 	gone := lines[i]
 	b.DeleteLine(t, spec, memory.LineKey{Epoch: gone.Epoch, Partition: gone.Partition, Chunk: gone.Chunk, First: gone.First})
 	expect("a line deleted",
-		audit.Finding{Kind: audit.Hole, Partition: 1, Chunk: 3},
-		audit.Finding{Kind: audit.Unknown, Partition: 1, Chunk: 2})
+		audit.Finding{Class: audit.Hole, Partition: 1, Chunk: 3},
+		audit.Finding{Class: audit.Unknown, Partition: 1, Chunk: 2})
 
 	var key memory.Key
 	for k, row := range want.Rows { // the row with the most events, which is the same for every backend
@@ -446,13 +446,13 @@ func damages(t *testing.T, b Backend, s Sink, spec *window.Spec, want *memory.Co
 	})
 	slices.Sort(slots)
 	b.RaiseSlot(t, spec, key, slots[0])
-	expect("a slot raised", audit.Finding{Kind: audit.Excess, Partition: slots[0].Partition(), Chunk: slots[0].Chunk()})
+	expect("a slot raised", audit.Finding{Class: audit.Excess, Partition: slots[0].Partition(), Chunk: slots[0].Chunk()})
 
 	b.DeleteRow(t, spec, key)
 	groups := key.Groups()
 	expect("a row deleted",
-		audit.Finding{Kind: audit.Missing, Partition: slots[0].Partition(), Chunk: slots[0].Chunk()},
-		audit.Finding{Kind: audit.Lost, Window: key.Window, Group: groups[0] + " " + groups[1]})
+		audit.Finding{Class: audit.Missing, Partition: slots[0].Partition(), Chunk: slots[0].Chunk()},
+		audit.Finding{Class: audit.Lost, Window: key.Window, Group: groups[0] + " " + groups[1]})
 	if found, _ := find(t, s, spec); len(found) < 4 {
 		t.Errorf("found only %+v", found)
 	}
@@ -483,9 +483,9 @@ func repair(t *testing.T, b Backend) {
 		found, _ := find(t, s, spec)
 		behind := map[event.Time]int{}
 		for _, f := range found {
-			if f.Kind == audit.Behind {
+			if f.Class == audit.Behind {
 				behind[f.Length]++
-			} else if f.Kind != audit.Lost {
+			} else if f.Class != audit.Lost {
 				t.Errorf("%v deleted: found %+v", gone, f)
 			}
 		}

@@ -138,7 +138,7 @@ func stateByRoaring(ascending []uint32) []byte {
 func TestPoolLaws(t *testing.T) {
 	for name, bits := range map[string]uint{"wide": 32, "close": 13} {
 		t.Run(name, func(t *testing.T) {
-			sketchtest.Laws(t, sketchtest.Kind[*Pool]{
+			sketchtest.Laws(t, sketchtest.Sketch[*Pool]{
 				New:   func() *Pool { p := new(Pool); p.Grow(1); return p },
 				Add:   func(p *Pool, id uint64) { p.Add(0, uint32(id)) },
 				Merge: func(p, q *Pool) { p.Merge(0, q, 0) },

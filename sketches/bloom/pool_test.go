@@ -122,7 +122,7 @@ func TestPoolIsSparseFirst(t *testing.T) {
 func TestPoolLaws(t *testing.T) {
 	for name, capacity := range map[string]int{"small": 10, "dense": 3000, "sparse": 200_000} {
 		t.Run(name, func(t *testing.T) {
-			sketchtest.Laws(t, sketchtest.Kind[*Pool]{
+			sketchtest.Laws(t, sketchtest.Sketch[*Pool]{
 				New:   func() *Pool { p := NewPool(capacity, 0.01); p.Grow(1); return p },
 				Add:   func(p *Pool, id uint64) { p.Add(0, id) },
 				Merge: func(p, q *Pool) { p.Merge(0, q, 0) },

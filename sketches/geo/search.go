@@ -174,8 +174,8 @@ func sortHits(hits []Hit, q *Query, from *origin) int {
 	// To sort small keys and move every hit once is several times faster than to
 	// sort the hits.
 	type key struct {
-		far float64 // the haversine, or the distance
-		hit int
+		distance float64 // the haversine, or the distance
+		hit      int
 	}
 	some := q.Count > 0 && q.Count < len(hits)
 	keys := make([]key, len(hits))
@@ -195,7 +195,7 @@ func sortHits(hits []Hit, q *Query, from *origin) int {
 	if some {
 		n = q.Count
 		partialSort(keys, n, func(a, b *key) int {
-			if c := apart(a.far, b.far); c != 0 {
+			if c := compareDistances(a.distance, b.distance); c != 0 {
 				return sign * c
 			}
 			return near(a.hit, b.hit)
@@ -204,7 +204,7 @@ func sortHits(hits []Hit, q *Query, from *origin) int {
 		// Equal distances stay as they were found: glibc's qsort, a merge
 		// sort, does that.
 		slices.SortFunc(keys, func(a, b key) int {
-			if c := apart(a.far, b.far); c != 0 {
+			if c := compareDistances(a.distance, b.distance); c != 0 {
 				return sign * c
 			}
 			return cmp.Or(near(a.hit, b.hit), a.hit-b.hit)
@@ -218,9 +218,9 @@ func sortHits(hits []Hit, q *Query, from *origin) int {
 	return n
 }
 
-// apart compares haversines, or distances; it returns 0 if rounding errors
+// compareDistances compares haversines, or distances; it returns 0 if rounding errors
 // could change the result.
-func apart(a, b float64) int {
+func compareDistances(a, b float64) int {
 	switch {
 	case a < b*(1-tight):
 		return -1

@@ -343,7 +343,7 @@ func TestJoin(t *testing.T) {
 
 // TestLaws: Raise obeys the laws of a merge.
 func TestLaws(t *testing.T) {
-	sketchtest.Laws(t, sketchtest.Kind[*Counts]{
+	sketchtest.Laws(t, sketchtest.Sketch[*Counts]{
 		New:   func() *Counts { return new(Counts) },
 		Add:   func(c *Counts, id uint64) { c.Raise(Counts{{Bucket(id % 500), 1 + id>>60}}) },
 		Merge: func(dst, src *Counts) { dst.Raise(*src) },

@@ -8,7 +8,7 @@ import (
 
 func TestLaws(t *testing.T) {
 	t.Run("Sketch", func(t *testing.T) {
-		sketchtest.Laws(t, sketchtest.Kind[*Sketch]{
+		sketchtest.Laws(t, sketchtest.Sketch[*Sketch]{
 			New:   func() *Sketch { return new(Sketch) },
 			Add:   func(s *Sketch, h uint64) { s.AddHash(h) },
 			Merge: (*Sketch).Merge,
@@ -18,7 +18,7 @@ func TestLaws(t *testing.T) {
 	})
 	t.Run("Pool", func(t *testing.T) {
 		// Each sketch is one of two in a pool of its own.
-		sketchtest.Laws(t, sketchtest.Kind[*Pool]{
+		sketchtest.Laws(t, sketchtest.Sketch[*Pool]{
 			New: func() *Pool {
 				p := new(Pool)
 				p.Grow(2)
@@ -34,7 +34,7 @@ func TestLaws(t *testing.T) {
 	t.Run("String", func(t *testing.T) {
 		// The bytes of a sparse string depend on the order of additions; the
 		// registers do not.
-		sketchtest.Laws(t, sketchtest.Kind[*String]{
+		sketchtest.Laws(t, sketchtest.Sketch[*String]{
 			New: func() *String { return new(String) },
 			Add: func(v *String, id uint64) {
 				if _, err := v.Add(400, []byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24)}); err != nil {

@@ -85,20 +85,20 @@ func (p *Pool) becomeLog(l *line) {
 }
 
 // registersOf returns the entries of l, which is not dense, one for each register. They are
-// in buf or, because a sketch may have several readers, in a copy of the log on a board that
+// in buf or, because a sketch may have several readers, in a copy of the log on a slab that
 // the caller gives back.
-func (p *Pool) registersOf(l *line, buf *[inline]entry) (list []entry, b *board) {
+func (p *Pool) registersOf(l *line, buf *[inline]entry) (list []entry, b *slab) {
 	if l.form == formList {
 		return l.list(buf), nil
 	}
-	b = boards.Take()
+	b = slabBin.Take()
 	copied := log(b[:copy(b[:], p.log(l))])
 	return copied[:copied.compact()], b
 }
 
 // giveBack ends the use of what registersOf returned.
-func giveBack(b *board) {
+func giveBack(b *slab) {
 	if b != nil {
-		boards.Give(b)
+		slabBin.Give(b)
 	}
 }

@@ -28,7 +28,7 @@ var (
 type Pool struct {
 	n      int
 	chunks []*chunk
-	logs   [8]shelf // by class, of which there are seven; an index of three bits takes no check
+	logs   [8]allocator // by class, of which there are seven; an index of three bits takes no check
 	dense  []*registers
 	hists  []histogram // of dense, by the same number
 }

@@ -180,7 +180,7 @@ func TestNoAllocation(t *testing.T) {
 }
 
 func TestLaws(t *testing.T) {
-	sketchtest.Laws(t, sketchtest.Kind[*Pool]{
+	sketchtest.Laws(t, sketchtest.Sketch[*Pool]{
 		New: func() *Pool {
 			p := new(Pool)
 			p.Grow(1)

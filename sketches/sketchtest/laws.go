@@ -1,7 +1,7 @@
 // Package sketchtest holds the laws that every kind of sketch must obey so that
 // states can be merged in any order, any number of times.
 //
-//	sketchtest.Laws(t, sketchtest.Kind[*hll.Sketch]{
+//	sketchtest.Laws(t, sketchtest.Sketch[*hll.Sketch]{
 //		New:   func() *hll.Sketch { return new(hll.Sketch) },
 //		Add:   func(s *hll.Sketch, id uint64) { s.AddHash(id) },
 //		Merge: (*hll.Sketch).Merge,
@@ -15,8 +15,8 @@ import (
 	"math/rand/v2"
 )
 
-// A Kind is what the laws need of a kind of sketch S.
-type Kind[S any] struct {
+// A Sketch is what the laws need of a kind of sketch S.
+type Sketch[S any] struct {
 	New   func() S
 	Add   func(s S, id uint64)
 	Merge func(dst, src S)    // merges src into dst and does not change src
@@ -42,7 +42,7 @@ const rounds = 40
 // commutative, associative and idempotent merge, the empty sketch as identity,
 // union of sketches = sketch of the union, no influence of order or repetition,
 // sources left alone, and a count that never falls.
-func Laws[S any](t Reporter, k Kind[S]) {
+func Laws[S any](t Reporter, k Sketch[S]) {
 	t.Helper()
 	if k.Sizes == nil {
 		k.Sizes = DefaultSizes
@@ -58,7 +58,7 @@ func Laws[S any](t Reporter, k Kind[S]) {
 }
 
 // set makes a random set, part of it drawn from known ids.
-func (k Kind[S]) set(r *rand.Rand, known []uint64) []uint64 {
+func (k Sketch[S]) set(r *rand.Rand, known []uint64) []uint64 {
 	ids := make([]uint64, k.Sizes[r.IntN(len(k.Sizes))])
 	for i := range ids {
 		switch {
@@ -73,7 +73,7 @@ func (k Kind[S]) set(r *rand.Rand, known []uint64) []uint64 {
 	return ids
 }
 
-func (k Kind[S]) of(ids ...[]uint64) S {
+func (k Sketch[S]) of(ids ...[]uint64) S {
 	s := k.New()
 	for _, list := range ids {
 		for _, id := range list {
@@ -84,7 +84,7 @@ func (k Kind[S]) of(ids ...[]uint64) S {
 }
 
 // union returns a new sketch of these ids, each list sketched and then merged.
-func (k Kind[S]) union(ids ...[]uint64) S {
+func (k Sketch[S]) union(ids ...[]uint64) S {
 	s := k.New()
 	for _, list := range ids {
 		k.Merge(s, k.of(list))
@@ -92,7 +92,7 @@ func (k Kind[S]) union(ids ...[]uint64) S {
 	return s
 }
 
-func (k Kind[S]) laws(t Reporter, r *rand.Rand, what string, a, b, c []uint64) {
+func (k Sketch[S]) laws(t Reporter, r *rand.Rand, what string, a, b, c []uint64) {
 	t.Helper()
 	same := func(law string, x, y S) {
 		t.Helper()

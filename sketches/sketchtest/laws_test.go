@@ -20,8 +20,8 @@ type set struct {
 	log []uint64
 }
 
-func sets() Kind[*set] {
-	return Kind[*set]{
+func sets() Sketch[*set] {
+	return Sketch[*set]{
 		New: func() *set { return &set{ids: map[uint64]int{}} },
 		Add: func(s *set, id uint64) { s.ids[id] = 1 },
 		Merge: func(dst, src *set) {
@@ -47,17 +47,17 @@ func sets() Kind[*set] {
 func TestLaws(t *testing.T) {
 	Laws(t, sets())
 	for name, c := range map[string]struct {
-		broken func(*Kind[*set])
+		broken func(*Sketch[*set])
 		law    string
 	}{
-		"counts instead of marks": {func(k *Kind[*set]) {
+		"counts instead of marks": {func(k *Sketch[*set]) {
 			k.Merge = func(dst, src *set) {
 				for id, n := range src.ids {
 					dst.ids[id] += n
 				}
 			}
 		}, "idempotence"},
-		"remembers the order": {func(k *Kind[*set]) {
+		"remembers the order": {func(k *Sketch[*set]) {
 			k.Add = func(s *set, id uint64) {
 				if s.ids[id] == 0 {
 					s.log = append(s.log, id)
@@ -65,17 +65,17 @@ func TestLaws(t *testing.T) {
 				s.ids[id] = 1
 			}
 		}, "independence of order"},
-		"last one wins": {func(k *Kind[*set]) {
+		"last one wins": {func(k *Sketch[*set]) {
 			k.Merge = func(dst, src *set) { dst.ids = maps.Clone(src.ids) }
 		}, "commutativity"},
-		"shares with its source": {func(k *Kind[*set]) {
+		"shares with its source": {func(k *Sketch[*set]) {
 			merge := k.Merge
 			k.Merge = func(dst, src *set) {
 				merge(dst, src)
 				src.ids = dst.ids
 			}
 		}, "left alone"},
-		"forgets what is empty": {func(k *Kind[*set]) {
+		"forgets what is empty": {func(k *Sketch[*set]) {
 			merge := k.Merge
 			k.Merge = func(dst, src *set) {
 				if len(src.ids) == 0 {
@@ -84,7 +84,7 @@ func TestLaws(t *testing.T) {
 				merge(dst, src)
 			}
 		}, "identity"},
-		"counts downwards": {func(k *Kind[*set]) {
+		"counts downwards": {func(k *Sketch[*set]) {
 			k.Count = func(s *set) uint64 { return 1000 - uint64(len(s.ids)) }
 		}, "count falls"},
 	} {

@@ -3,7 +3,7 @@
 
 import { h, put, say, select, when, fromTo, span } from "./dom.js";
 import { state, read, go, watch } from "./state.js";
-import { People, Series, Heat, Members, Top, Returning, Sessions, Funnel, Worker, Health, DeadLetters, measuresOf, lengths } from "./tiles.js";
+import { People, Series, Heat, Members, Top, Returning, Sessions, Funnel, Process, Health, DeadLetters, measuresOf, lengths } from "./tiles.js";
 
 const $ = (id) => document.getElementById(id);
 const ranges = [["15m", "15 min"], ["1h", "1 h"], ["6h", "6 h"], ["24h", "24 h"]], longer = [["7d", "7 d"], ["28d", "28 d"]];
@@ -128,7 +128,7 @@ function layout() {
 function build() {
   const heat = new Heat(page);
   tiles = [
-    new People(page), new Worker(page),
+    new People(page), new Process(page),
     new Series(page, "hits", "Hits over time", () => page.job.measures[0]),
     new Series(page, "over", "People over time", () => page.people()),
     new Series(page, "number", "Over time", () => page.number(), () => measuresOf(page.job, "number")),

@@ -574,22 +574,22 @@ function of(step, first) {
   return least === most ? least : `${least} to ${most}`;
 }
 
-// Worker is the button of weir up that kills its worker, and what came of it. The curve has the
-// events per second that health tells of, and a mark where no worker answers. The bar of the
-// seconds after that, which the next worker catches up in, is cut off at the scale of the others.
-export class Worker extends Tile {
+// Process is the button of weir up that kills the process of the jobs, and what came of it. The curve has the
+// events per second that health tells of, and a mark where no process answers. The bar of the
+// seconds after that, which the next process catches up in, is cut off at the scale of the others.
+export class Process extends Tile {
   constructor(page) {
-    super("worker", "Is anything lost?", page);
+    super("process", "Is anything lost?", page);
     this.samples = [];
     this.reached = new Map();
-    this.button = h("button", { type: "button", class: "kill", onclick: () => this.kill() }, "Kill the worker (signal 9)");
+    this.button = h("button", { type: "button", class: "kill", onclick: () => this.kill() }, "Kill the process (signal 9)");
     this.path = h("path", { "vector-effect": "non-scaling-stroke" });
     this.gaps = h("path", { class: "gap", "vector-effect": "non-scaling-stroke" });
     this.curve = h("svg", { viewBox: "0 0 120 40", preserveAspectRatio: "none", role: "img", class: "curve" }, this.path, this.gaps);
     this.rate = h("p", { class: "total" });
     this.told = h("p", { class: "told", role: "status" });
     say(this.note, "Kill the process that counts, in the middle of its work, as a crash would. Another one takes over, and an audit compares log, ledger and rows.");
-    put(this.body, h("div", { class: "worker" }, h("div", null, this.button, this.rate), this.curve), this.told);
+    put(this.body, h("div", { class: "process" }, h("div", null, this.button, this.rate), this.curve), this.told);
   }
 
   question() {
@@ -618,7 +618,7 @@ export class Worker extends Tile {
     say(this.told, text);
   }
 
-  // fresh returns how many events of a job are new: of offsets that no answer had reached before. What a worker reads
+  // fresh returns how many events of a job are new: of offsets that no answer had reached before. What a process reads
   // again after a kill is not new, and neither is what ClickHouse had already when it got the partition.
   fresh({ job, events, records, partitions }) {
     let offsets = 0;
@@ -635,7 +635,7 @@ export class Worker extends Tile {
   }
 
   show(answer) {
-    const { pid, recovery } = answer.worker;
+    const { pid, recovery } = answer.process;
     const at = Date.parse(answer.now), fresh = answer.jobs.reduce((sum, j) => sum + this.fresh(j), 0);
     const before = this.samples.at(-1);
     if (before) {

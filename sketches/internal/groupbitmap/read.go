@@ -20,16 +20,16 @@ type Part struct {
 	Key  uint16
 	Card int // at least 1
 
-	kind kind
-	data []byte // a view into the state
+	container container
+	data      []byte // a view into the state
 }
 
-type kind uint8
+type container uint8
 
 const (
-	asArray  kind = iota // Card × u16, ascending
-	asBitmap             // 8192 bytes
-	asRuns               // count u16, then (first, length−1)
+	asArray  container = iota // Card × u16, ascending
+	asBitmap                  // 8192 bytes
+	asRuns                    // count u16, then (first, length−1)
 )
 
 // Each calls yield for the parts of a state in the order they are stored,
@@ -56,7 +56,7 @@ func Check(state []byte) error {
 func Portable(state []byte) ([]byte, error) {
 	touching := false
 	err := walk(state, func(p Part) bool {
-		touching = touching || p.kind == asRuns && p.touching()
+		touching = touching || p.container == asRuns && p.touching()
 		return true
 	})
 	if err != nil || touching || state[0] == kindSmall {
@@ -153,16 +153,16 @@ func walkRoaring(b []byte, yield func(Part) bool) error {
 				return bad("container %d at %d, not %d", i, at, whole-len(b))
 			}
 		}
-		p := Part{Key: uint16(key), Card: card, kind: asArray}
+		p := Part{Key: uint16(key), Card: card, container: asArray}
 		size := 2 * card
 		switch {
 		case runFlags != nil && runFlags[i/8]>>(i%8)&1 != 0:
 			if len(b) < 2 {
 				return bad("container %d is cut off", i)
 			}
-			p.kind, size = asRuns, 2+4*int(le.Uint16(b))
+			p.container, size = asRuns, 2+4*int(le.Uint16(b))
 		case card > arrayMax:
-			p.kind, size = asBitmap, bitmapBytes
+			p.container, size = asBitmap, bitmapBytes
 		}
 		if len(b) < size {
 			return bad("container %d of %d bytes, %d are left", i, size, len(b))
@@ -185,7 +185,7 @@ func walkRoaring(b []byte, yield func(Part) bool) error {
 func (p *Part) ascending() int {
 	le := binary.LittleEndian
 	n, last := 0, -1
-	switch p.kind {
+	switch p.container {
 	case asArray:
 		for at := 0; at < len(p.data); at += 2 {
 			v := int(le.Uint16(p.data[at:]))
@@ -226,7 +226,7 @@ func (p *Part) touching() bool {
 // Values calls yield for the lower half of every value, in ascending order.
 func (p Part) Values(yield func(uint16) bool) {
 	le := binary.LittleEndian
-	switch p.kind {
+	switch p.container {
 	case asArray:
 		for at := 0; at < len(p.data); at += 2 {
 			if !yield(le.Uint16(p.data[at:])) {
@@ -256,7 +256,7 @@ func (p Part) Values(yield func(uint16) bool) {
 // Or sets the bits of the values in words: value v is bit v%64 of words[v/64].
 // Values beyond the end of words are left out.
 func (p Part) Or(words []uint64) {
-	if p.kind == asBitmap {
+	if p.container == asBitmap {
 		for i := range min(len(words), wordsPerChunk) {
 			words[i] |= binary.LittleEndian.Uint64(p.data[8*i:])
 		}

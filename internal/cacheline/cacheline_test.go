@@ -1,4 +1,4 @@
-package apart
+package cacheline
 
 import "testing"
 

@@ -1,8 +1,8 @@
-// Package apart keeps what a worker writes for every event out of the cache lines of another
+// Package cacheline keeps what a worker writes for every event out of the cache lines of another
 // worker. Two objects that are allocated one after the other may share a line. A processor that
 // writes to its part of the line takes all of it from the other processor, which waits for it
 // (false sharing).
-package apart
+package cacheline
 
 import (
 	"unsafe"
@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// A Line is the room of a cache line, for the beginning and the end of a struct.
-type Line = cpu.CacheLinePad
+// A Pad is the room of a cache line, for the beginning and the end of a struct.
+type Pad = cpu.CacheLinePad
 
-const line = int(unsafe.Sizeof(Line{}))
+const line = int(unsafe.Sizeof(Pad{}))
 
 // Slice makes n values with the room of a cache line or more before and behind them.
 func Slice[T any](n int) []T {

@@ -1,4 +1,4 @@
-package ground
+package testbed
 
 import (
 	"bytes"
@@ -106,7 +106,7 @@ func (m *Measurement) Migrate(file string) error {
 // Read makes the tables of a configuration, whose database holds one job clicks, and reads its topic of
 // so many events to the end. It returns what weir used, and the CPU time of the engine until that had
 // nothing more to merge. The database is dropped.
-func (m *Measurement) Read(g *Ground, config, database string, events int64) (weir Process, engine time.Duration, err error) {
+func (m *Measurement) Read(g *Bed, config, database string, events int64) (weir Process, engine time.Duration, err error) {
 	file := filepath.Join(g.Dir, m.name+".yaml")
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
 		return weir, 0, err

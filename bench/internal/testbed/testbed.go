@@ -1,8 +1,8 @@
-// Package ground holds what the measurements of whole pipelines share: a Kafka
+// Package testbed holds what the measurements of whole pipelines share: a Kafka
 // 4 broker and the real ClickHouse engine, each a process of its own,
 // topics filled with ten minutes of traffic, and a report that names the
 // machine and the commit. It runs on Linux only: CPU times are the kernel's.
-package ground
+package testbed
 
 import (
 	"bytes"
@@ -37,8 +37,8 @@ var Root string
 // Partitions is the number of partitions of each topic.
 const Partitions = 4
 
-// A Ground is a broker, an engine and a directory, until Close.
-type Ground struct {
+// A Bed is a broker, an engine and a directory, until Close.
+type Bed struct {
 	Dir    string // removed by Close
 	Kafka  *kafkatest.Cluster
 	Broker string // its address
@@ -54,8 +54,8 @@ type Engine struct {
 }
 
 // New starts the broker, with these listeners besides the one of Broker, and the engine.
-func New(listeners ...kafkatest.Listener) (g *Ground, err error) {
-	g = new(Ground)
+func New(listeners ...kafkatest.Listener) (g *Bed, err error) {
+	g = new(Bed)
 	defer func() {
 		if err != nil {
 			g.Close()
@@ -77,8 +77,8 @@ func New(listeners ...kafkatest.Listener) (g *Ground, err error) {
 }
 
 // Alone is New without a broker.
-func Alone() (g *Ground, err error) {
-	g = new(Ground)
+func Alone() (g *Bed, err error) {
+	g = new(Bed)
 	if g.Dir, err = os.MkdirTemp(Root, "weir-bench-"); err != nil {
 		return g, err
 	}
@@ -91,7 +91,7 @@ func Alone() (g *Ground, err error) {
 }
 
 // Close stops both and removes the directory.
-func (g *Ground) Close() {
+func (g *Bed) Close() {
 	for len(g.ends) > 0 {
 		last := len(g.ends) - 1
 		g.ends[last]()
@@ -99,7 +99,7 @@ func (g *Ground) Close() {
 	}
 }
 
-func (g *Ground) startEngine() error {
+func (g *Bed) startEngine() error {
 	var ports [2]int
 	for i := range ports {
 		var err error
@@ -196,7 +196,7 @@ func Traffic(users, events int64) gen.Config {
 // Fill makes a topic and fills it with the traffic (gen.Clicks or gen.Locations) of a span
 // of time that ends now. It sets the beginning and the rate of cfg. encode, unless nil, makes
 // a record's value of the JSON of an event, which it may not keep.
-func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCodec, traffic func(gen.Config) (*gen.Generator, error), cfg gen.Config, span time.Duration, encode func(json []byte) ([]byte, error)) error {
+func (g *Bed) Fill(ctx context.Context, topic string, codec kgo.CompressionCodec, traffic func(gen.Config) (*gen.Generator, error), cfg gen.Config, span time.Duration, encode func(json []byte) ([]byte, error)) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(g.Broker), kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(codec),
 		kgo.ProducerBatchMaxBytes(1<<20), kgo.ProducerLinger(50*time.Millisecond), kgo.MaxBufferedRecords(200_000), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
 	if err != nil {
@@ -235,7 +235,7 @@ func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCo
 
 // Flow sends so many events a second, on 1,000 pages, to an existing topic until ctx
 // ends, and returns how many there were.
-func (g *Ground) Flow(ctx context.Context, topic string, traffic func(gen.Config) (*gen.Generator, error), rate int64) (sent int64, err error) {
+func (g *Bed) Flow(ctx context.Context, topic string, traffic func(gen.Config) (*gen.Generator, error), rate int64) (sent int64, err error) {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(g.Broker), kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(kgo.Lz4Compression()),
 		kgo.ProducerLinger(50*time.Millisecond), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
 	if err != nil {
@@ -271,7 +271,7 @@ func (g *Ground) Flow(ctx context.Context, topic string, traffic func(gen.Config
 }
 
 // Create makes an empty topic.
-func (g *Ground) Create(ctx context.Context, topic string) error {
+func (g *Bed) Create(ctx context.Context, topic string) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(g.Broker))
 	if err != nil {
 		return err

@@ -7,21 +7,21 @@ import (
 )
 
 // TestKill: POST /api/v1/kill kills once the answer has left, and nothing else does: no GET, no
-// page of another site, no client without the token; a process that is no worker has no such
+// page of another site, no client without the token; a process that weir up has not started has no such
 // path.
 func TestKill(t *testing.T) {
 	e, _ := newEndpoints(t)
 	for name, c := range map[string]struct {
-		worker        bool
+		child         bool
 		token, method string
 		headers       []string
 		want          int
 	}{
-		"a worker":          {true, "", "POST", nil, 204},
+		"a child":           {true, "", "POST", nil, 204},
 		"the same origin":   {true, "", "POST", []string{"Origin", "http://127.0.0.1:8686", "Sec-Fetch-Site", "same-origin"}, 204},
 		"with the token":    {true, "horse", "POST", []string{"Authorization", "Bearer horse"}, 204},
 		"with the cookie":   {true, "horse", "POST", []string{"Cookie", sessionCookie + "=" + sessionOf("horse")}, 204},
-		"no worker":         {false, "", "POST", nil, 404},
+		"no child":          {false, "", "POST", nil, 404},
 		"a link":            {true, "", "GET", nil, 405},
 		"another origin":    {true, "", "POST", []string{"Origin", "http://other.example"}, 403},
 		"another site":      {true, "", "POST", []string{"Sec-Fetch-Site", "cross-site"}, 403},
@@ -32,8 +32,8 @@ func TestKill(t *testing.T) {
 			w := httptest.NewRecorder()
 			killed := false
 			s := &Server{Windows: e.http.Windows, Token: c.token}
-			if c.worker {
-				s.Worker = &Worker{Kill: func() {
+			if c.child {
+				s.Process = &Process{Kill: func() {
 					killed = true
 					if w.Code != c.want || !w.Flushed {
 						t.Errorf("killed before the answer has left: %d", w.Code)
