@@ -16,6 +16,9 @@ import (
 	"weir/config"
 	"weir/demo/local/localtest"
 	"weir/sinks/clickhouse"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 )
 
 // TestChanging checks docs/changing.md: each row's change takes what the row
@@ -38,7 +41,7 @@ func TestChanging(t *testing.T) {
 	}
 
 	url, database := localtest.Engine(t)
-	client, err := clickhouse.Open(clickhouse.Config{URLs: []string{url}, Database: database})
+	client, err := clickhouse.Open(wire.Config{URLs: []string{url}, Database: database})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +56,7 @@ func TestChanging(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	load := func(values map[string]any) []clickhouse.Job {
+	load := func(values map[string]any) []schema.Job {
 		t.Helper()
 		text, err := yaml.Marshal(map[string]any{"jobs": []any{values}, "registry": map[string]any{"url": "http://127.0.0.1:8081"}})
 		if err != nil {
@@ -64,20 +67,20 @@ func TestChanging(t *testing.T) {
 			t.Fatalf("%s\n%v", text, err)
 		}
 		spec := cfg.Jobs[0].Spec()
-		j := clickhouse.Job{Spec: spec, Topic: cfg.Jobs[0].Topic, Keep: time.Duration(cfg.Jobs[0].Keep)}
+		j := schema.Job{Spec: spec, Topic: cfg.Jobs[0].Topic, Keep: time.Duration(cfg.Jobs[0].Keep)}
 		for _, r := range cfg.Jobs[0].Rollups {
-			j.Rollups = append(j.Rollups, clickhouse.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep), KeepStates: time.Duration(r.KeepStates)})
+			j.Rollups = append(j.Rollups, schema.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep), KeepStates: time.Duration(r.KeepStates)})
 		}
-		return []clickhouse.Job{j}
+		return []schema.Job{j}
 	}
-	if _, err := client.Migrate(t.Context(), load(base), clickhouse.Migration{}); err != nil {
+	if _, err := client.Migrate(t.Context(), load(base), migrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	// takes returns what a change of the base job takes.
 	takes := func(values map[string]any) string {
 		t.Helper()
-		steps, err := client.Migrate(t.Context(), load(values), clickhouse.Migration{DryRun: true})
-		var refused *clickhouse.Error
+		steps, err := client.Migrate(t.Context(), load(values), migrate.Options{DryRun: true})
+		var refused *wire.Error
 		switch {
 		case errors.As(err, &refused) && refused.Fatal() && strings.Contains(err.Error(), "or raise version to 2"):
 			return "version"
@@ -101,7 +104,7 @@ func TestChanging(t *testing.T) {
 		changed := maps.Clone(base)
 		if m[1] == "lost_schemas" { // which needs a registry
 			changed["name"], changed["format"] = "framed", "avro"
-			if _, err := client.Migrate(t.Context(), load(changed), clickhouse.Migration{}); err != nil {
+			if _, err := client.Migrate(t.Context(), load(changed), migrate.Options{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -27,16 +27,19 @@ import (
 	"weir/measures/sum"
 	"weir/measures/topk"
 	"weir/sinks/clickhouse"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 	"weir/sinks/sinktest"
 	"weir/window"
 )
 
 // everything returns a job with a measure of each kind, in its second version.
-func everything(t *testing.T) clickhouse.Job {
+func everything(t *testing.T) schema.Job {
 	t.Helper()
-	j := clickhouse.Job{
+	j := schema.Job{
 		Topic: "shop", Keep: 7 * 24 * time.Hour,
-		Rollups: []clickhouse.Rollup{{Window: time.Minute}, {Window: time.Hour}},
+		Rollups: []schema.Rollup{{Window: time.Minute}, {Window: time.Hour}},
 		Spec: &window.Spec{
 			Job: "shop", Version: 2, TimeField: "ts", TimeUnit: event.Millis,
 			Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 64, MaxGroups: 50,
@@ -81,12 +84,12 @@ func generated(t *testing.T) dashboard {
 func TestGeneratedRuns(t *testing.T) {
 	url, database := localtest.Engine(t)
 	j := everything(t)
-	c, err := clickhouse.Open(clickhouse.Config{URLs: []string{url}, Database: database})
+	c, err := clickhouse.Open(wire.Config{URLs: []string{url}, Database: database})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if _, err := c.Migrate(t.Context(), []clickhouse.Job{j}, clickhouse.Migration{}); err != nil {
+	if _, err := c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := c.Job(t.Context(), j)

@@ -19,6 +19,8 @@ import (
 	"weir/internal/spelling"
 	"weir/jobs"
 	"weir/sinks/clickhouse"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
 	"weir/window"
 )
 
@@ -303,7 +305,7 @@ func (k *checker) clickhouse(cfg *config.Config) {
 		k.warn("clickhouse", url, fmt.Sprintf("this replica fails, and weir asks another one: %v", err))
 	}
 	k.clock(cfg, client)
-	var all []clickhouse.Job
+	var all []schema.Job
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
 		job := sinkJob(j, j.Spec())
@@ -324,7 +326,7 @@ func (k *checker) clickhouse(cfg *config.Config) {
 	}
 	ctx, cancel = context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
-	if others, err := client.Others(ctx, all); err == nil && len(others) > 0 {
+	if others, err := migrate.Others(ctx, client.DB, all); err == nil && len(others) > 0 {
 		k.result("schema", "other jobs", strings.Join(others, ", ")+": in the database and not in this configuration, so not counted by it; their tables stay as they are", nil, 0)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"weir/config"
 	"weir/internal/grafana"
-	"weir/sinks/clickhouse"
+	"weir/sinks/clickhouse/wire"
 )
 
 func dashboardCommand() *cobra.Command {
@@ -31,7 +31,7 @@ Prometheus. Nothing is connected to.`,
 			js := sinkJobs(cfg)
 			suffix := ""
 			if len(cfg.ClickHouse.Shards) > 0 {
-				if suffix = clickhouse.AllShards; cfg.ClickHouse.Cluster == "" {
+				if suffix = wire.AllShards; cfg.ClickHouse.Cluster == "" {
 					return &exit{exitConfig, errors.New("clickhouse.shards without clickhouse.cluster: no server has what all shards have, so a dashboard would show a part"), "see docs/clickhouse.md"}
 				}
 			}

@@ -13,7 +13,7 @@ import (
 	"weir/audit"
 	"weir/config"
 	"weir/event"
-	"weir/sinks/clickhouse"
+	"weir/sinks/clickhouse/schema"
 )
 
 // A message is the sentence for a class of findings, and the remedy. fill replaces the
@@ -115,7 +115,7 @@ func fill(text string, f audit.Finding) string {
 		"{length}", config.Duration(time.Duration(f.Length)*time.Millisecond).String(),
 		"{measure}", measure, "{by}", (time.Duration(f.By) * time.Millisecond).String(),
 		"{expected}", shown(f.Expected), "{found}", shown(f.Found), "{less}", strconv.FormatUint(f.Expected-f.Found, 10),
-		"{ledger}", clickhouse.LedgerTable,
+		"{ledger}", schema.LedgerTable,
 	).Replace(text)
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/spelling"
-	"weir/sinks/clickhouse"
+	"weir/sinks/clickhouse/migrate"
 )
 
 func migrateCommand() *cobra.Command {
@@ -20,7 +20,7 @@ func migrateCommand() *cobra.Command {
 be run at any time and as often as wanted. It never drops anything, and records
 each statement in weir_schema.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			m := clickhouse.Migration{DryRun: dry}
+			m := migrate.Options{DryRun: dry}
 			var err error
 			if m.Writer, err = sqlUser("--writer", writer, "WEIR_WRITER_PASSWORD", dry); err != nil {
 				return err
@@ -71,7 +71,7 @@ each statement in weir_schema.`,
 
 // sqlUser returns a user to make, or nil if the flag is not set. It must have a
 // password: otherwise every client that reaches the server could use it.
-func sqlUser(flag, name, variable string, dry bool) (*clickhouse.Account, error) {
+func sqlUser(flag, name, variable string, dry bool) (*migrate.Account, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -79,5 +79,5 @@ func sqlUser(flag, name, variable string, dry bool) (*clickhouse.Account, error)
 	if password == "" && !dry {
 		return nil, &exit{exitConfig, fmt.Errorf("%s %s: no password: %s is not set", flag, name, variable), ""}
 	}
-	return &clickhouse.Account{User: name, Password: password}, nil
+	return &migrate.Account{User: name, Password: password}, nil
 }

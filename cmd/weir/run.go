@@ -26,6 +26,8 @@ import (
 	"weir/serve/live"
 	respserver "weir/serve/redis"
 	"weir/sinks/clickhouse"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 	"weir/window"
 )
 
@@ -302,7 +304,7 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 }
 
 // tables compares the tables with what the job needs.
-func tables(ctx context.Context, cfg *config.Config, j clickhouse.Job, client *clickhouse.Client, log *slog.Logger) (*clickhouse.Sink, error) {
+func tables(ctx context.Context, cfg *config.Config, j schema.Job, client *clickhouse.Client, log *slog.Logger) (*clickhouse.Sink, error) {
 	sink, err := answered(ctx, cfg, log, func(ctx context.Context) (*clickhouse.Sink, error) { return client.Job(ctx, j) })
 	if err != nil {
 		return nil, err
@@ -325,7 +327,7 @@ func answered[T any](ctx context.Context, cfg *config.Config, log *slog.Logger, 
 	var refused error
 	err := clickhouseService(cfg).reach(ctx, log, time.Duration(cfg.ClickHouse.ConnectTimeout), func(ctx context.Context) error {
 		a, err := ask(ctx)
-		var passing *clickhouse.Error
+		var passing *wire.Error
 		if errors.As(err, &passing) && !passing.Fatal() {
 			return err
 		}

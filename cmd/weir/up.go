@@ -23,7 +23,7 @@ import (
 	"weir/internal/outage"
 	"weir/internal/spelling"
 	"weir/measures/hll"
-	"weir/sinks/clickhouse"
+	"weir/sinks/clickhouse/migrate"
 )
 
 // upTopics are the topics that the presets read.
@@ -360,7 +360,7 @@ func (u *up) migrate(ctx context.Context) error {
 	}
 	defer client.Close()
 	js := sinkJobs(u.cfg)
-	steps, err := client.Migrate(ctx, js, clickhouse.Migration{})
+	steps, err := client.Migrate(ctx, js, migrate.Options{})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	httpserver "weir/serve/http"
 	"weir/serve/key"
 	"weir/sinks/clickhouse"
+	"weir/sinks/clickhouse/questions"
 )
 
 // This file gives the HTTP endpoint what it asks of ClickHouse by itself: the statements that
@@ -26,8 +27,8 @@ func statements(sinks map[string]*clickhouse.Sink) func(httpserver.Statement) st
 	}
 }
 
-func questionOf(st httpserver.Statement) clickhouse.Question {
-	return clickhouse.Question{
+func questionOf(st httpserver.Statement) questions.Question {
+	return questions.Question{
 		Measure: st.Measure, From: st.From, Until: st.Until, Group: st.Group,
 		Columns: st.Columns, Limit: st.Limit, Step: st.Step, Returning: st.Returning,
 		Precision: st.Precision, Within: st.Within,
@@ -49,7 +50,7 @@ func (s views) Kept(job string) (all []httpserver.Rollup, rows time.Duration) {
 
 func (s views) Long(ctx context.Context, st httpserver.Statement) ([]httpserver.Told, error) {
 	rows, err := s[st.Job].Long(ctx, questionOf(st))
-	return converted(rows, err, func(t clickhouse.Told) httpserver.Told { return httpserver.Told(t) })
+	return converted(rows, err, func(t questions.Told) httpserver.Told { return httpserver.Told(t) })
 }
 
 func (s views) Groups(ctx context.Context, st httpserver.Statement) (all, enough uint64, err error) {
@@ -67,17 +68,17 @@ func (s views) Rollup(job string) time.Duration {
 
 func (s views) Retention(ctx context.Context, st httpserver.Statement) ([]httpserver.Pair, error) {
 	rows, err := s[st.Job].Retention(ctx, questionOf(st))
-	return converted(rows, err, func(p clickhouse.Pair) httpserver.Pair { return httpserver.Pair(p) })
+	return converted(rows, err, func(p questions.Pair) httpserver.Pair { return httpserver.Pair(p) })
 }
 
 func (s views) Sessions(ctx context.Context, st httpserver.Statement) ([]httpserver.Bound, error) {
 	rows, err := s[st.Job].Sessions(ctx, questionOf(st))
-	return converted(rows, err, func(b clickhouse.Bound) httpserver.Bound { return httpserver.Bound(b) })
+	return converted(rows, err, func(b questions.Bound) httpserver.Bound { return httpserver.Bound(b) })
 }
 
 func (s views) Funnel(ctx context.Context, st httpserver.Statement) ([]httpserver.Bound, error) {
 	rows, err := s[st.Job].Funnel(ctx, questionOf(st))
-	return converted(rows, err, func(b clickhouse.Bound) httpserver.Bound { return httpserver.Bound(b) })
+	return converted(rows, err, func(b questions.Bound) httpserver.Bound { return httpserver.Bound(b) })
 }
 
 // converted returns rows in the types of the endpoint. An error about the question is one of
@@ -94,7 +95,7 @@ func converted[From, To any](rows []From, err error, to func(From) To) ([]To, er
 }
 
 func asked(err error) error {
-	var refused *clickhouse.Refused
+	var refused *questions.Refused
 	if errors.As(err, &refused) {
 		return fmt.Errorf("%w: %s", key.ErrQuestion, refused.Reason)
 	}

@@ -17,6 +17,8 @@ import (
 	"weir/jobs"
 	"weir/schemas"
 	"weir/sinks/clickhouse"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 	"weir/window"
 )
 
@@ -164,23 +166,23 @@ func sinkClient(cfg *config.Config, log *slog.Logger) (*clickhouse.Client, error
 	if len(c.Shards) > 0 {
 		shards = c.Addresses()
 	}
-	return clickhouse.Open(clickhouse.Config{
+	return clickhouse.Open(wire.Config{
 		URLs: c.URLs, Shards: shards, Database: c.Database, User: c.User, Password: c.Password.Reveal(), TLS: t,
 		Cluster: c.Cluster, InsertTimeout: time.Duration(c.InsertTimeout), Fsync: c.Fsync, Log: log,
 	})
 }
 
 // sinkJob returns a configured job in the form of the sink.
-func sinkJob(j *config.Job, s *window.Spec) clickhouse.Job {
-	out := clickhouse.Job{Spec: s, Topic: j.Topic, Place: j.Place, Keep: time.Duration(j.Keep)}
+func sinkJob(j *config.Job, s *window.Spec) schema.Job {
+	out := schema.Job{Spec: s, Topic: j.Topic, Place: j.Place, Keep: time.Duration(j.Keep)}
 	for _, r := range j.Rollups {
-		out.Rollups = append(out.Rollups, clickhouse.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep), KeepStates: time.Duration(r.KeepStates)})
+		out.Rollups = append(out.Rollups, schema.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep), KeepStates: time.Duration(r.KeepStates)})
 	}
 	return out
 }
 
 // sinkJobs returns all configured jobs in that form.
-func sinkJobs(cfg *config.Config) (all []clickhouse.Job) {
+func sinkJobs(cfg *config.Config) (all []schema.Job) {
 	for i := range cfg.Jobs {
 		all = append(all, sinkJob(&cfg.Jobs[i], cfg.Jobs[i].Spec()))
 	}

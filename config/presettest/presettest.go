@@ -8,6 +8,9 @@ import (
 
 	"weir/config"
 	"weir/sinks/clickhouse"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 	"weir/window"
 )
 
@@ -15,13 +18,13 @@ import (
 // same order, the sinks that write to their tables. If extend is not nil, it may change the
 // spec of each job first. Windows are kept for 20 years: documents name days of 2026, which a
 // view refuses as soon as the preset would have deleted them.
-func Migrate(t testing.TB, url, database string, extend func(*window.Spec)) (jobs []clickhouse.Job, sinks []*clickhouse.Sink) {
+func Migrate(t testing.TB, url, database string, extend func(*window.Spec)) (jobs []schema.Job, sinks []*clickhouse.Sink) {
 	t.Helper()
 	cfg, _, err := config.Load(config.Options{Presets: config.Presets()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := clickhouse.Open(clickhouse.Config{URLs: []string{url}, Database: database})
+	client, err := clickhouse.Open(wire.Config{URLs: []string{url}, Database: database})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,13 +34,13 @@ func Migrate(t testing.TB, url, database string, extend func(*window.Spec)) (job
 		if extend != nil {
 			extend(spec)
 		}
-		job := clickhouse.Job{Spec: spec, Topic: j.Topic, Keep: 20 * 365 * 24 * time.Hour}
+		job := schema.Job{Spec: spec, Topic: j.Topic, Keep: 20 * 365 * 24 * time.Hour}
 		for _, r := range j.Rollups {
-			job.Rollups = append(job.Rollups, clickhouse.Rollup{Window: time.Duration(r.Window)})
+			job.Rollups = append(job.Rollups, schema.Rollup{Window: time.Duration(r.Window)})
 		}
 		jobs = append(jobs, job)
 	}
-	if _, err := client.Migrate(t.Context(), jobs, clickhouse.Migration{}); err != nil {
+	if _, err := client.Migrate(t.Context(), jobs, migrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, job := range jobs {

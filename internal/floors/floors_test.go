@@ -46,6 +46,12 @@ var floor = []struct {
 	{"weir/flow/rounds", 1.25, "the order of rollups and writes, as pure as the core"},
 	{"weir/ingest", 2.5, "Kafka, as a source of jobs"},
 	{"weir/sinks/sinktest", 3, "one suite for every sink"},
+	{"weir/sinks/clickhouse/native", 1, "ClickHouse's blocks as bytes"},
+	{"weir/sinks/clickhouse/wire", 1.6, "the servers of a database, and statements to them"},
+	{"weir/sinks/clickhouse/schema", 1.7, "tables and views of jobs"},
+	{"weir/sinks/clickhouse/questions", 1.8, "what is asked of a job"},
+	{"weir/sinks/clickhouse/verify", 1.8, "what adds up in a database"},
+	{"weir/sinks/clickhouse/migrate", 1.9, "brings a database to what its jobs need: it makes the views of all rooms"},
 	{"weir/sinks/...", 2, "where changes become durable"},
 	{"weir/schemas/schematest", 3, "a registry for tests"},
 	{"weir/schemas", 2, "the schemas of records, in files and registries"},
@@ -81,7 +87,7 @@ var only = []struct {
 	why     string
 }{
 	{"github.com/segmentio/kafka-go", []string{"weir/ingest", "weir/cmd/weir"}, "one importer per client, so that it can be replaced; cmd produces for `weir gen`"},
-	{"github.com/ClickHouse/clickhouse-go", []string{"weir/sinks/clickhouse"}, "one importer per client"},
+	{"github.com/ClickHouse/clickhouse-go", []string{"weir/sinks/clickhouse/wire"}, "one importer per client"},
 	{"github.com/spf13/viper", []string{"weir/config"}, "below the edge no package knows keys and environment variables"},
 	{"github.com/twmb/franz-go", []string{"weir/demo/local"}, "the embedded broker; elsewhere it is the tests' oracle only"},
 	{"github.com/twmb/avro", []string{"weir/schemas"}, "one importer per library: what reads records knows schemas as plain data only"},
@@ -122,9 +128,9 @@ var alone = []struct {
 // kind is what measures.Of says of it.
 var knows = []struct{ path, kind, why string }{
 	{"weir/sinks/clickhouse", "geo", "the tables of positions"},
-	{"weir/sinks/clickhouse", "set", "an SQL function of its own"},
-	{"weir/sinks/clickhouse", "quantile", "the same"},
-	{"weir/sinks/clickhouse", "topk", "the same"},
+	{"weir/sinks/clickhouse/schema", "set", "an SQL function of its own"},
+	{"weir/sinks/clickhouse/schema", "quantile", "the same"},
+	{"weir/sinks/clickhouse/schema", "topk", "the same"},
 	{"weir/serve/live", "geo", "the positions of a snapshot"},
 	{"weir/serve/http", "topk", "the shape of a reply"},
 	{"weir/serve/redis", "set", "commands on its answers"},

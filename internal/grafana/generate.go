@@ -13,7 +13,7 @@ import (
 
 	"weir/measures"
 	"weir/measures/face"
-	"weir/sinks/clickhouse"
+	"weir/sinks/clickhouse/schema"
 	"weir/window"
 )
 
@@ -38,8 +38,8 @@ const (
 // Numbers come from the view, because a row of a rollup may be there several times until
 // ClickHouse merges it. What does not add up over groups comes from the states of the
 // rollup, because merging a state twice changes nothing. suffix ends the name of a rollup that is
-// to be read: clickhouse.AllShards where there are several, otherwise nothing.
-func Job(j clickhouse.Job, suffix string) (Board, error) {
+// to be read: wire.AllShards where there are several, otherwise nothing.
+func Job(j schema.Job, suffix string) (Board, error) {
 	if err := j.Spec.Validate(); err != nil {
 		return Board{}, fmt.Errorf("grafana: %w", err)
 	}
@@ -134,7 +134,7 @@ func (b *board) measured(q *face.Query, m *window.Measure, p face.Panel) {
 
 // Pipeline returns the dashboard of what weir writes about itself into ClickHouse: ledger,
 // dead letters and audit, of the jobs in their versions.
-func Pipeline(jobs []clickhouse.Job) (Board, error) {
+func Pipeline(jobs []schema.Job) (Board, error) {
 	var names, versions, counted []string
 	for _, j := range jobs {
 		names = append(names, j.Spec.Job)

@@ -7,6 +7,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
+
 	neturl "net/url"
 	"strings"
 	"testing"
@@ -46,11 +51,11 @@ func TestHalfAnswers(t *testing.T) {
 		engine.ServeHTTP(w, q)
 	}))
 	t.Cleanup(proxy.Close)
-	direct := dial(t, Config{URLs: []string{url}, Database: database})
+	direct := dial(t, wire.Config{URLs: []string{url}, Database: database})
 	other := install(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0)}
 	write(t, other, f.flow(t, 6))
-	c := dial(t, Config{URLs: []string{proxy.URL}, Database: database})
+	c := dial(t, wire.Config{URLs: []string{proxy.URL}, Database: database})
 	roller := func() *Sink { return another(c, other) } // each time without what it remembers
 
 	const refusal = "Code: 241. DB::Exception: Memory limit (total) exceeded. (MEMORY_LIMIT_EXCEEDED)"
@@ -88,9 +93,12 @@ func TestHalfAnswers(t *testing.T) {
 		"opening a round":   {part: "`.`weir_rollups` (", do: func(ctx context.Context) error { return roller().Rollup(ctx, true, 0) }},
 		"noting the rollup": {part: "`.`weir_rollups` (", passing: 1, do: func(ctx context.Context) error { return roller().Rollup(ctx, true, 0) }},
 		"a repair":          {part: "`.`clicks_1m_rollup` (", do: func(ctx context.Context) error { _, err := roller().Repair(ctx, 0, 0, nil); return err }},
-		"a migration":       {part: "CREATE ", do: func(ctx context.Context) error { _, err := c.Migrate(ctx, []Job{clicks()}, Migration{}); return err }},
-		"a flush":           {part: "`.`clicks_state` (", do: func(ctx context.Context) error { return roller().Write(ctx, f.flow(t, 6)) }},
-		"a ledger line":     {part: "`.`weir_ledger` (", do: func(ctx context.Context) error { return roller().Write(ctx, f.flow(t, 6)) }},
+		"a migration": {part: "CREATE ", do: func(ctx context.Context) error {
+			_, err := c.Migrate(ctx, []schema.Job{clicks()}, migrate.Options{})
+			return err
+		}},
+		"a flush":       {part: "`.`clicks_state` (", do: func(ctx context.Context) error { return roller().Write(ctx, f.flow(t, 6)) }},
+		"a ledger line": {part: "`.`weir_ledger` (", do: func(ctx context.Context) error { return roller().Write(ctx, f.flow(t, 6)) }},
 	} {
 		for how, a := range answers {
 			part, passing, answer, hits = of.part, of.passing, a, 0

@@ -9,24 +9,25 @@ import (
 
 	"weir/audit"
 	"weir/event"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/verify"
+	"weir/sinks/clickhouse/wire"
 	"weir/window"
 )
 
 // eager makes weir_audit judge the newest rows too, because no other process writes. It returns how many jobs it is of.
 func eager(t *testing.T, c *Client) int {
 	t.Helper()
-	inv, err := c.inventory(t.Context(), c.shards[0])
+	inv, err := migrate.Take(t.Context(), c.DB, c.Shards[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := auditData{c: c, Quiet: -3600}
-	for _, r := range inv.audited(nil) {
-		d.Jobs = append(d.Jobs, auditJob{c: c, r: r, levels: inv.lengths(r, nil)})
+	jobs := inv.JobsOf(nil)
+	for _, v := range verify.Views(c.DB, jobs, -time.Hour) {
+		run(t, c, v.SQL)
 	}
-	for _, v := range d.views() {
-		run(t, c, v.sql)
-	}
-	return len(d.Jobs)
+	return len(jobs)
 }
 
 // TestAuditView: weir_audit shows the same as Audit: nothing after a clean run, and the
@@ -36,7 +37,7 @@ func TestAuditView(t *testing.T) {
 	j, other := clicks(), total()
 	j.Rollups = j.Rollups[:1] // TestRepair has three
 	s := full(t, c, j)
-	if _, err := c.Migrate(t.Context(), []Job{other}, Migration{}); err != nil {
+	if _, err := c.Migrate(t.Context(), []schema.Job{other}, migrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := eager(t, c); n != 2 {
@@ -56,7 +57,7 @@ func TestAuditView(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := func() []string {
-		return read(t, c, "SELECT job, kind, epoch, partition, chunk, toUnixTimestamp(assumeNotNull(window_start)), groups, expected, found FROM "+c.name("weir_audit"))
+		return read(t, c, "SELECT job, kind, epoch, partition, chunk, toUnixTimestamp(assumeNotNull(window_start)), groups, expected, found FROM "+c.Name("weir_audit"))
 	}
 	if got := view(); len(got) != 0 {
 		t.Fatalf("after a clean run: %q", got)
@@ -73,17 +74,17 @@ func TestAuditView(t *testing.T) {
 	b := &backend{c: c}
 	key := fmt.Sprintf("toDateTime(%d, 'UTC')", noon/1000)
 	slot := uint64(window.MakeSlot(0, 3, 0))
-	b.exec(t, fmt.Sprintf("INSERT INTO %s (page, country, window_start, hits) VALUES ('/p/0', '', %s, map(%d, 31))", c.name("clicks_state"), key, slot))
+	b.exec(t, fmt.Sprintf("INSERT INTO %s (page, country, window_start, hits) VALUES ('/p/0', '', %s, map(%d, 31))", c.Name("clicks_state"), key, slot))
 	expect("a slot raised", "('clicks','"+audit.Excess.String()+"',0,3,0,0,'',64,65)")
-	b.exec(t, "ALTER TABLE "+c.name("clicks_state")+" DELETE WHERE page = '/p/0' AND window_start = "+key+" SETTINGS mutations_sync = 1")
+	b.exec(t, "ALTER TABLE "+c.Name("clicks_state")+" DELETE WHERE page = '/p/0' AND window_start = "+key+" SETTINGS mutations_sync = 1")
 	expect("a row deleted", "('clicks','"+audit.Missing.String()+"',0,3,0,0,'',64,34)", "('clicks','"+audit.Missing.String()+"',0,0,0,0,'',64,34)", fmt.Sprintf("('clicks','%v',0,0,0,%d,'/p/0 ',60,0)", audit.Lost, noon/1000))
-	b.exec(t, "ALTER TABLE "+c.name("weir_ledger")+" DELETE WHERE partition = 3 AND chunk = 1 SETTINGS mutations_sync = 1")
+	b.exec(t, "ALTER TABLE "+c.Name("weir_ledger")+" DELETE WHERE partition = 3 AND chunk = 1 SETTINGS mutations_sync = 1")
 	expect("a line deleted", "('clicks','"+audit.Unknown.String()+"',0,3,1,0,'',0,64)", "('clicks','"+audit.Hole.String()+"',0,3,2,0,'',64,128)")
-	b.exec(t, "INSERT INTO "+c.name("weir_ledger")+" (job, version, epoch, partition, chunk, first, next, counted) VALUES ('clicks', 1, 0, 0, 2, 128, 151, 0)")
+	b.exec(t, "INSERT INTO "+c.Name("weir_ledger")+" (job, version, epoch, partition, chunk, first, next, counted) VALUES ('clicks', 1, 0, 0, 2, 128, 151, 0)")
 	expect("a line changed", "('clicks','"+audit.Unbalanced.String()+"',0,0,2,0,'',23,22)")
 
 	// As a session has it in which ClickHouse takes names as MySQL does.
-	all := "SELECT * FROM " + c.name("weir_audit") + " ORDER BY ALL"
+	all := "SELECT * FROM " + c.Name("weir_audit") + " ORDER BY ALL"
 	if plain, other := read(t, c, all), read(t, c, all+" SETTINGS prefer_column_name_to_alias = 1"); !slices.Equal(plain, other) {
 		t.Errorf("with prefer_column_name_to_alias it finds %q, and without %q", other, plain)
 	}
@@ -99,14 +100,14 @@ func TestAuditWaits(t *testing.T) {
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"))
 	changes := op.Take()
 	changes.Lines = nil // a flush that was interrupted before it wrote the ledger
-	count := "SELECT count() FROM " + c.name("weir_audit")
+	count := "SELECT count() FROM " + c.Name("weir_audit")
 	began := time.Now()
 	write(t, s, changes)
-	if got := one(t, c, count); got != "(0)" && time.Since(began) < quiet {
+	if got := one(t, c, count); got != "(0)" && time.Since(began) < verify.Quiet {
 		t.Errorf("at once: %s", got)
 	}
-	b.exec(t, "TRUNCATE TABLE "+c.name("clicks_state"))
-	b.exec(t, fmt.Sprintf("ALTER TABLE %s MODIFY COLUMN flushed_at DEFAULT now() - %d", c.name("clicks_state"), int(quiet.Seconds())))
+	b.exec(t, "TRUNCATE TABLE "+c.Name("clicks_state"))
+	b.exec(t, fmt.Sprintf("ALTER TABLE %s MODIFY COLUMN flushed_at DEFAULT now() - %d", c.Name("clicks_state"), int(verify.Quiet.Seconds())))
 	write(t, s, changes)
 	if got := one(t, c, count); got != "(1)" {
 		t.Errorf("later: %s", got)
@@ -120,18 +121,18 @@ func TestAuditLeavesExpiredOut(t *testing.T) {
 	j := actives()
 	j.Keep = time.Hour
 	s := install(t, c, j)
-	s.quiet = -time.Hour
+	s.Quiet = -time.Hour
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon, "/", 2, "b"))
 	write(t, s, op.Take())
 	b := &backend{c: c}
-	b.exec(t, "TRUNCATE TABLE "+c.name("clicks_state"))
+	b.exec(t, "TRUNCATE TABLE "+c.Name("clicks_state"))
 	count := func() int { return len(findings(t, s)) }
 	if n := count(); n != 1 {
 		t.Errorf("%d findings, want the rows missing", n)
 	}
 	// The chunk's first line was written long ago.
-	b.exec(t, "INSERT INTO "+c.name("weir_ledger")+" (job, version, epoch, partition, chunk, first, began) VALUES ('clicks', 1, 0, 0, 0, 0, now() - 3000)")
+	b.exec(t, "INSERT INTO "+c.Name("weir_ledger")+" (job, version, epoch, partition, chunk, first, began) VALUES ('clicks', 1, 0, 0, 0, 0, now() - 3000)")
 	if n := count(); n != 0 {
 		t.Errorf("%d findings, want none", n)
 	}
@@ -148,7 +149,7 @@ func TestAuditAhead(t *testing.T) {
 	s := full(t, c, j)
 	b := &backend{c: c}
 	for table, column := range map[string]string{"clicks_state": "flushed_at", "weir_ledger": "flushed_at", "clicks_1m_rollup": "rolled_at"} {
-		b.exec(t, fmt.Sprintf("ALTER TABLE %s MODIFY COLUMN %s DEFAULT now() + 7200", c.name(table), column))
+		b.exec(t, fmt.Sprintf("ALTER TABLE %s MODIFY COLUMN %s DEFAULT now() + 7200", c.Name(table), column))
 	}
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	write(t, s, f.flow(t, 100))
@@ -167,16 +168,16 @@ func TestAuditAhead(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %+v, want %+v", what, got, want)
 		}
-		if got := strings.Join(read(t, c, "SELECT kind, count() FROM "+c.name("weir_audit")+" GROUP BY kind ORDER BY kind"), " "); got != view {
+		if got := strings.Join(read(t, c, "SELECT kind, count() FROM "+c.Name("weir_audit")+" GROUP BY kind ORDER BY kind"), " "); got != view {
 			t.Errorf("%s: weir_audit has %s, want %s", what, got, view)
 		}
 	}
 	expect("before", "")
 	// A row loses its events of the second chunk.
-	b.exec(t, fmt.Sprintf("ALTER TABLE %s UPDATE hits = mapFilter((k, v) -> k = 0, hits) WHERE window_start = toDateTime(%d, 'UTC') SETTINGS mutations_sync = 1", c.name("clicks_state"), noon/1000))
+	b.exec(t, fmt.Sprintf("ALTER TABLE %s UPDATE hits = mapFilter((k, v) -> k = 0, hits) WHERE window_start = toDateTime(%d, 'UTC') SETTINGS mutations_sync = 1", c.Name("clicks_state"), noon/1000))
 	expect("damage", "('ahead',2)", audit.Finding{Class: audit.Ahead, Expected: 1, Found: 1, By: 1})
 	for table, column := range map[string]string{"clicks_state": "flushed_at", "weir_ledger": "flushed_at", "clicks_1m_rollup": "rolled_at"} {
-		b.exec(t, fmt.Sprintf("ALTER TABLE %s UPDATE %s = %[2]s - 7200 - 60 WHERE 1 SETTINGS mutations_sync = 1", c.name(table), column))
+		b.exec(t, fmt.Sprintf("ALTER TABLE %s UPDATE %s = %[2]s - 7200 - 60 WHERE 1 SETTINGS mutations_sync = 1", c.Name(table), column))
 	}
 	expect("damage, and the clock has passed", "('rows missing',1) ('window',1)",
 		audit.Finding{Class: audit.Lost, Window: noon, Length: 60_000, Group: "/p/0 ", Expected: 17, Found: 11},
@@ -191,14 +192,14 @@ func TestAuditMeasures(t *testing.T) {
 	j := clicks()
 	j.Rollups = j.Rollups[:2] // one of state rows, one of a rollup
 	s := install(t, c, j)
-	s.quiet = -time.Hour
+	s.Quiet = -time.Hour
 	b := &backend{c: c}
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	tables := []string{"clicks_state", "clicks_1m_rollup", "clicks_1h_rollup"}
 	keep := func(as string) {
 		roll(t, s, true)
 		for _, table := range tables {
-			b.exec(t, "CREATE TABLE "+c.name(as+table)+" ENGINE = MergeTree ORDER BY window_start AS SELECT * FROM "+c.name(table)+" FINAL")
+			b.exec(t, "CREATE TABLE "+c.Name(as+table)+" ENGINE = MergeTree ORDER BY window_start AS SELECT * FROM "+c.Name(table)+" FINAL")
 		}
 	}
 	write(t, s, f.flow(t, 60))
@@ -210,20 +211,20 @@ func TestAuditMeasures(t *testing.T) {
 	put := func(table string, old ...string) {
 		t.Helper()
 		var columns, from []string
-		for _, x := range s.layout.tables() {
-			if x.name != table {
+		for _, x := range s.layout.Tables() {
+			if x.Name != table {
 				continue
 			}
-			for _, col := range x.columns {
+			for _, col := range x.Columns {
 				at := "a."
-				if slices.Contains(old, col.name) {
+				if slices.Contains(old, col.Name) {
 					at = "b."
 				}
-				columns, from = append(columns, quote(col.name)), append(from, at+quote(col.name))
+				columns, from = append(columns, wire.Quote(col.Name)), append(from, at+wire.Quote(col.Name))
 			}
 		}
-		b.exec(t, "TRUNCATE TABLE "+c.name(table))
-		b.exec(t, "INSERT INTO "+c.name(table)+" ("+strings.Join(columns, ", ")+") SELECT "+strings.Join(from, ", ")+" FROM "+c.name("after_"+table)+" AS a JOIN "+c.name("before_"+table)+" AS b USING (page, country, window_start)")
+		b.exec(t, "TRUNCATE TABLE "+c.Name(table))
+		b.exec(t, "INSERT INTO "+c.Name(table)+" ("+strings.Join(columns, ", ")+") SELECT "+strings.Join(from, ", ")+" FROM "+c.Name("after_"+table)+" AS a JOIN "+c.Name("before_"+table)+" AS b USING (page, country, window_start)")
 	}
 	if got := findings(t, s); len(got) > 0 {
 		t.Fatalf("before: %v", got)
@@ -245,9 +246,9 @@ func TestAuditMeasures(t *testing.T) {
 					t.Errorf("%s of %s: %v", columns, table, f)
 				}
 				switch {
-				case f.Class == audit.Behind && level > 0 && f.Length == event.Time(s.layout.levels[level-1].seconds)*1000:
+				case f.Class == audit.Behind && level > 0 && f.Length == event.Time(s.layout.Levels[level-1].Seconds)*1000:
 					behind[f.Measure]++
-				case f.Class == audit.Lost && state == (level > 0) && level < 2 && f.Length == event.Time(s.layout.levels[level].seconds)*1000:
+				case f.Class == audit.Lost && state == (level > 0) && level < 2 && f.Length == event.Time(s.layout.Levels[level].Seconds)*1000:
 					lost[f.Measure]++
 				default:
 					t.Errorf("%s of %s: %v", columns, table, f)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"weir/flow/rounds"
-	"weir/window"
+	"weir/sinks/clickhouse/wire"
 )
 
 // This file is the group commit of a process. Its jobs flush at the same moments (package flow), and
@@ -15,22 +15,6 @@ import (
 
 // batchWait is how long a request waits at most: as long as an insert takes on a busy machine.
 const batchWait = 50 * time.Millisecond
-
-// Write writes the changes into the tables, in an order that makes a crash harmless:
-// places and state rows on all shards, acknowledged in the sense of package rounds, then dead
-// letters, then the ledger lines. It does not change c, whose table must be sealed. After an error, any
-// part of c may be written: write c again, or c merged with later changes.
-//
-// What it will ask together with other jobs is announced before it begins.
-func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
-	s.client.lines.announce(&s.writer)
-	defer s.client.lines.leave(&s.writer)
-	if c.Table.Len() > 0 {
-		s.client.rounds.announce(&s.writer)
-		defer s.client.rounds.leave(&s.writer)
-	}
-	return s.write(ctx, c)
-}
 
 // A batcher gathers requests of jobs. A request waits for one of each announced writer, for
 // batchWait at most, and then one statement answers all that are there. The statement begins after the
@@ -98,7 +82,7 @@ func (b *batcher[R]) do(ctx context.Context, w *rounds.Writer, request R) error 
 		return p.err
 	case <-ctx.Done():
 		b.giveUp(p)
-		return explain(b.what, context.Cause(ctx))
+		return wire.Explain(b.what, context.Cause(ctx))
 	}
 }
 

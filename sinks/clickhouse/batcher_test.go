@@ -13,6 +13,8 @@ import (
 
 	"weir/flow/rounds"
 	"weir/internal/await"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
 	"weir/window"
 )
 
@@ -116,15 +118,15 @@ func TestFlushesJoin(t *testing.T) {
 	spec := *other.Spec
 	spec.Job = "others"
 	other.Spec = &spec
-	if _, err := direct.Migrate(t.Context(), []Job{actives(), other}, Migration{}); err != nil {
+	if _, err := direct.Migrate(t.Context(), []schema.Job{actives(), other}, migrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
 	seen := map[string]int{}
-	c := through(t, direct.cfg.URLs[0], direct.cfg.Database, func(statement string) bool {
+	c := through(t, direct.Config.URLs[0], direct.Config.Database, func(statement string) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		for _, what := range []string{"_state", "greatest(max(opened)", LedgerTable} {
+		for _, what := range []string{"_state", "greatest(max(opened)", schema.LedgerTable} {
 			if strings.Contains(statement, what) {
 				seen[what]++
 			}
@@ -133,7 +135,7 @@ func TestFlushesJoin(t *testing.T) {
 	}, nil)
 	var sinks []*Sink
 	var all []*window.Changes
-	for i, j := range []Job{actives(), other} {
+	for i, j := range []schema.Job{actives(), other} {
 		s, err := c.Job(t.Context(), j)
 		if err != nil {
 			t.Fatal(err)
@@ -173,7 +175,7 @@ func TestFlushesJoin(t *testing.T) {
 	})
 	c.rounds.leave(first)
 	writing.Wait()
-	if want := map[string]int{"_state": 2, "greatest(max(opened)": 1, LedgerTable: 1}; !maps.Equal(seen, want) {
+	if want := map[string]int{"_state": 2, "greatest(max(opened)": 1, schema.LedgerTable: 1}; !maps.Equal(seen, want) {
 		t.Errorf("statements %v, want %v", seen, want)
 	}
 	var asked []*roundRequest
@@ -206,5 +208,5 @@ func TestFlushesJoin(t *testing.T) {
 
 // currentRound returns the query for the current round.
 func (s *Sink) currentRound() string {
-	return fmt.Sprintf("SELECT greatest(max(opened), max(done)) FROM %s WHERE %s%s", s.client.name("weir_rollups"), s.layout.where(), byKey)
+	return fmt.Sprintf("SELECT greatest(max(opened), max(done)) FROM %s WHERE %s%s", s.client.Name("weir_rollups"), s.layout.Where(), schema.ByKey)
 }

@@ -10,6 +10,9 @@ import (
 
 	"weir/event"
 	"weir/internal/await"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 	"weir/sinks/memory"
 	"weir/sinks/sinktest"
 	"weir/window"
@@ -30,14 +33,14 @@ func TestLive(t *testing.T) {
 // backend implements sinktest.Backend with a database.
 type backend struct {
 	c      *Client
-	last   *window.Spec              // the spec that was opened last, whose tables exist
-	before func(*testing.T, *layout) // runs before views are read; nil: nothing does
+	last   *window.Spec                     // the spec that was opened last, whose tables exist
+	before func(*testing.T, *schema.Layout) // runs before views are read; nil: nothing does
 }
 
-func suiteJob(spec *window.Spec) Job {
-	j := Job{Spec: spec, Topic: sinktest.Topic, Keep: ages}
+func suiteJob(spec *window.Spec) schema.Job {
+	j := schema.Job{Spec: spec, Topic: sinktest.Topic, Keep: ages}
 	for _, w := range sinktest.Rollups {
-		j.Rollups = append(j.Rollups, Rollup{Window: time.Duration(w) * time.Millisecond})
+		j.Rollups = append(j.Rollups, schema.Rollup{Window: time.Duration(w) * time.Millisecond})
 	}
 	return j
 }
@@ -49,7 +52,7 @@ func (b *backend) Open(t *testing.T, spec *window.Spec) (sinktest.Sink, error) {
 	case nil:
 		install(t, b.c, j)
 	default:
-		if _, err := b.c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
+		if _, err := b.c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{}); err != nil {
 			return nil, err
 		}
 		if _, err := b.c.Job(t.Context(), j); err != nil {
@@ -58,14 +61,14 @@ func (b *backend) Open(t *testing.T, spec *window.Spec) (sinktest.Sink, error) {
 	}
 	b.last = spec
 	s := b.c.sink(plan(t, j))
-	s.quiet = -time.Hour              // no other process writes, so the audit judges the newest rows too
+	s.Quiet = -time.Hour              // no other process writes, so the audit judges the newest rows too
 	s.merge, s.client.limit = 60, 100 // several statements and blocks of each kind
 	return s, nil
 }
 
-func plan(t *testing.T, j Job) *layout {
+func plan(t *testing.T, j schema.Job) *schema.Layout {
 	t.Helper()
-	l, err := j.plan()
+	l, err := j.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,10 +83,10 @@ func (b *backend) Contents(t *testing.T, spec *window.Spec) *memory.Contents {
 		Ledger: map[memory.LineKey]window.Line{}, Dead: map[memory.DeadKey]window.DeadLetter{},
 	}
 	b.rows(t, l, c)
-	for m := range l.located {
+	for m := range l.Located {
 		c.Places[m.Name] = map[memory.Place]memory.Position{}
 		b.each(t, "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, member, toUnixTimestamp64Milli(max(last).ts), max(last).slot, max(last).off, max(last).score FROM "+
-			b.c.name(l.places(m))+" GROUP BY window_start, member", func(scan func(...any) error) error {
+			b.c.Name(l.PlacesTable(m))+" GROUP BY window_start, member", func(scan func(...any) error) error {
 			var start int64
 			var member string
 			var p memory.Position
@@ -96,7 +99,7 @@ func (b *backend) Contents(t *testing.T, spec *window.Spec) *memory.Contents {
 	}
 	b.ledger(t, l, c)
 	b.each(t, "SELECT epoch, toInt32(partition), toInt64(offset), outcome, reason, toUnixTimestamp64Milli(record_time), hex(payload), payload_bytes, topic FROM "+
-		b.c.name("weir_dead_letters")+" FINAL WHERE "+l.where(), func(scan func(...any) error) error {
+		b.c.Name("weir_dead_letters")+" FINAL WHERE "+l.Where(), func(scan func(...any) error) error {
 		var d window.DeadLetter
 		var outcome, payload, topic string
 		var at int64
@@ -122,15 +125,15 @@ func (b *backend) Contents(t *testing.T, spec *window.Spec) *memory.Contents {
 }
 
 // rows reads the state table with merging SQL, as a user would.
-func (b *backend) rows(t *testing.T, l *layout, c *memory.Contents) {
+func (b *backend) rows(t *testing.T, l *schema.Layout, c *memory.Contents) {
 	t.Helper()
-	sql := "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, [" + strings.Join(l.keys(), ", ") + "], maxMap(hits)"
-	var measures []*measure
-	for m := range l.counted {
+	sql := "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, [" + strings.Join(l.Keys(), ", ") + "], maxMap(hits)"
+	var measures []*schema.Measure
+	for m := range l.Counted {
 		sql += ", hex(" + m.Bytes(m.Merge(m.Stored())) + ")"
 		measures = append(measures, m)
 	}
-	b.each(t, sql+" FROM "+b.c.name(l.state())+" GROUP BY "+l.groups()+"window_start", func(scan func(...any) error) error {
+	b.each(t, sql+" FROM "+b.c.Name(l.StateTable())+" GROUP BY "+l.Groups()+"window_start", func(scan func(...any) error) error {
 		var start int64
 		var groups []string
 		hits := map[uint64]uint64{}
@@ -165,16 +168,16 @@ func (b *backend) rows(t *testing.T, l *layout, c *memory.Contents) {
 	})
 }
 
-func (b *backend) ledger(t *testing.T, l *layout, c *memory.Contents) {
+func (b *backend) ledger(t *testing.T, l *schema.Layout, c *memory.Contents) {
 	t.Helper()
 	sql := "SELECT epoch, toInt32(partition), toInt64(chunk), toInt64(first), toInt64(next), toUnixTimestamp64Milli(watermark), hex(topic_id), slot"
 	for f := range window.Outcomes {
 		sql += ", " + f.String()
 	}
-	for _, name := range eventColumns() {
+	for _, name := range schema.EventColumns() {
 		sql += ", " + name
 	}
-	b.each(t, sql+" FROM "+b.c.name("weir_ledger")+" FINAL WHERE "+l.where(), func(scan func(...any) error) error {
+	b.each(t, sql+" FROM "+b.c.Name("weir_ledger")+" FINAL WHERE "+l.Where(), func(scan func(...any) error) error {
 		var line window.Line
 		var mark int64
 		var id string
@@ -183,7 +186,7 @@ func (b *backend) ledger(t *testing.T, l *layout, c *memory.Contents) {
 		for f := range line.Outcomes {
 			to = append(to, &line.Outcomes[f])
 		}
-		for _, n := range eventNumbers(&line) {
+		for _, n := range schema.EventNumbers(&line) {
 			to = append(to, n)
 		}
 		if err := scan(to...); err != nil {
@@ -201,7 +204,7 @@ func (b *backend) ledger(t *testing.T, l *layout, c *memory.Contents) {
 
 func (b *backend) each(t *testing.T, sql string, row func(scan func(...any) error) error) {
 	t.Helper()
-	if err := b.c.shards.queryFor(t.Context(), "read back", sql, row); err != nil {
+	if err := b.c.Shards.QueryFor(t.Context(), "read back", sql, row); err != nil {
 		t.Fatalf("%v\n%s", err, sql)
 	}
 }
@@ -211,28 +214,28 @@ func (b *backend) View(t *testing.T, spec *window.Spec, length event.Time) map[m
 	return b.view(t, plan(t, suiteJob(spec)), length)
 }
 
-func (b *backend) view(t *testing.T, l *layout, length event.Time) map[memory.Key]memory.Numbers {
+func (b *backend) view(t *testing.T, l *schema.Layout, length event.Time) map[memory.Key]memory.Numbers {
 	t.Helper()
 	each := b.each
 	if b.before != nil {
 		b.before(t, l)
-		b.c.wide = true
-		defer func() { b.c.wide = false }()
+		b.c.Wide = true
+		defer func() { b.c.Wide = false }()
 		each = func(t *testing.T, sql string, row func(scan func(...any) error) error) {
 			t.Helper()
-			if err := b.c.query(t.Context(), "read a view", sql, row); err != nil {
+			if err := b.c.Query(t.Context(), "read a view", sql, row); err != nil {
 				t.Fatalf("%v\n%s", err, sql)
 			}
 		}
 	}
-	i := slices.IndexFunc(l.levels, func(v level) bool { return v.seconds*1000 == int64(length) })
-	from := b.c.name(l.levels[i].view)
-	if slices.ContainsFunc(l.measures, func(m measure) bool { return m.sql != nil && m.sql.ShownType != "" }) {
+	i := slices.IndexFunc(l.Levels, func(v schema.Level) bool { return v.Seconds*1000 == int64(length) })
+	from := b.c.Name(l.Levels[i].View)
+	if slices.ContainsFunc(l.Measures, func(m schema.Measure) bool { return m.SQL != nil && m.SQL.ShownType != "" }) {
 		from = "(" + numbersOf(b.c, l, i) + ")"
 	}
-	sql := "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, [" + strings.Join(l.keys(), ", ") + "], hits"
+	sql := "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, [" + strings.Join(l.Keys(), ", ") + "], hits"
 	var names []string
-	for m := range l.counted {
+	for m := range l.Counted {
 		sql += ", " + m.Rank(m.Column())
 		names = append(names, m.Name)
 	}
@@ -262,46 +265,45 @@ func (b *backend) view(t *testing.T, l *layout, length event.Time) map[memory.Ke
 
 // numbersOf returns the statement of a view that shows the numbers themselves where the view
 // shows something else of them, such as the text of a last value.
-func numbersOf(c *Client, l *layout, i int) string {
+func numbersOf(c *Client, l *schema.Layout, i int) string {
 	plain := *l
-	plain.measures = slices.Clone(l.measures)
-	for n := range plain.measures {
-		if m := &plain.measures[n]; m.sql != nil && m.sql.ShownType != "" {
-			k := *m.sql
+	plain.Measures = slices.Clone(l.Measures)
+	for n := range plain.Measures {
+		if m := &plain.Measures[n]; m.SQL != nil && m.SQL.ShownType != "" {
+			k := *m.SQL
 			k.Shown, k.ShownType, k.Parts = "%s", "", nil
-			m.sql = &k
+			m.SQL = &k
 		}
 	}
-	_, sql, _ := strings.Cut(render("view", plain.level(c, i)), "\nAS ")
-	return sql
+	return schema.Render("view", plain.Level(c.DB, i))
 }
 
 func (b *backend) exec(t *testing.T, sql string) {
 	t.Helper()
-	on := b.c.shards
-	if strings.Contains(sql, LedgerTable) {
-		on = b.c.home()
+	on := b.c.Shards
+	if strings.Contains(sql, schema.LedgerTable) {
+		on = b.c.Home()
 	}
-	if err := b.c.execOn(t.Context(), on, "damage", sql, await.Never); err != nil {
+	if err := b.c.ExecOn(t.Context(), on, "damage", sql, await.Never); err != nil {
 		t.Fatalf("%v\n%s", err, sql)
 	}
 }
 
 func (b *backend) row(key memory.Key) string {
 	g := key.Groups()
-	return fmt.Sprintf("window_start = toDateTime(%d, 'UTC') AND page = %s AND country = %s", key.Window/1000, text(g[0]), text(g[1]))
+	return fmt.Sprintf("window_start = toDateTime(%d, 'UTC') AND page = %s AND country = %s", key.Window/1000, wire.Text(g[0]), wire.Text(g[1]))
 }
 
 func (b *backend) DeleteRow(t *testing.T, spec *window.Spec, key memory.Key) {
 	t.Helper()
-	b.exec(t, "ALTER TABLE "+b.c.name("suite_state")+" DELETE WHERE "+b.row(key)+" SETTINGS mutations_sync = 1")
+	b.exec(t, "ALTER TABLE "+b.c.Name("suite_state")+" DELETE WHERE "+b.row(key)+" SETTINGS mutations_sync = 1")
 }
 
 func (b *backend) DeleteRollup(t *testing.T, spec *window.Spec, length event.Time) {
 	t.Helper()
 	l := plan(t, suiteJob(spec))
-	i := slices.IndexFunc(l.levels, func(v level) bool { return v.seconds*1000 == int64(length) })
-	b.exec(t, "TRUNCATE TABLE "+b.c.name(l.levels[i].table))
+	i := slices.IndexFunc(l.Levels, func(v schema.Level) bool { return v.Seconds*1000 == int64(length) })
+	b.exec(t, "TRUNCATE TABLE "+b.c.Name(l.Levels[i].Table))
 }
 
 func (b *backend) Repair(t *testing.T, spec *window.Spec) {
@@ -320,13 +322,13 @@ func (b *backend) Repair(t *testing.T, spec *window.Spec) {
 func (b *backend) RaiseSlot(t *testing.T, spec *window.Spec, key memory.Key, slot window.Slot) {
 	t.Helper()
 	b.exec(t, fmt.Sprintf("INSERT INTO %s (page, country, window_start, hits) SELECT page, country, window_start, map(%d, maxMap(hits)[%d] + 1) FROM %s WHERE %s GROUP BY page, country, window_start",
-		b.c.name("suite_state"), uint64(slot), uint64(slot), b.c.name("suite_state"), b.row(key)))
+		b.c.Name("suite_state"), uint64(slot), uint64(slot), b.c.Name("suite_state"), b.row(key)))
 }
 
 func (b *backend) DeleteLine(t *testing.T, spec *window.Spec, key memory.LineKey) {
 	t.Helper()
 	b.exec(t, fmt.Sprintf("ALTER TABLE %s DELETE WHERE job = 'suite' AND epoch = %d AND partition = %d AND chunk = %d AND first = %d SETTINGS mutations_sync = 1",
-		b.c.name("weir_ledger"), key.Epoch, key.Partition, key.Chunk, key.First))
+		b.c.Name("weir_ledger"), key.Epoch, key.Partition, key.Chunk, key.First))
 }
 
 func (b *backend) ChangeLine(t *testing.T, spec *window.Spec, line window.Line) {
@@ -335,11 +337,11 @@ func (b *backend) ChangeLine(t *testing.T, spec *window.Spec, line window.Line) 
 	for f, n := range line.Outcomes {
 		set = append(set, fmt.Sprintf("%d AS %s", n, window.Outcome(f)))
 	}
-	for i, n := range eventNumbers(&line) {
-		set = append(set, fmt.Sprintf("%d AS %s", *n, eventColumns()[i]))
+	for i, n := range schema.EventNumbers(&line) {
+		set = append(set, fmt.Sprintf("%d AS %s", *n, schema.EventColumns()[i]))
 	}
 	b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, epoch, partition, chunk, first, next, %s) SELECT 'suite', %d, %d, %d, %d, %d, %d, %s",
-		b.c.name("weir_ledger"), outcomes(), spec.Version, line.Epoch, line.Partition, line.Chunk, line.First, line.Next, strings.Join(set, ", ")))
+		b.c.Name("weir_ledger"), outcomes(), spec.Version, line.Epoch, line.Partition, line.Chunk, line.First, line.Next, strings.Join(set, ", ")))
 }
 
 func outcomes() string {
@@ -347,6 +349,6 @@ func outcomes() string {
 	for f := range window.Outcomes {
 		names = append(names, f.String())
 	}
-	names = append(names, eventColumns()...)
+	names = append(names, schema.EventColumns()...)
 	return strings.Join(names, ", ")
 }

@@ -20,6 +20,10 @@ import (
 	"weir/measures/hll"
 	"weir/measures/quantile"
 	"weir/measures/set"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
+
 	geosketch "weir/sketches/geo"
 	"weir/window"
 )
@@ -28,7 +32,7 @@ import (
 // answer with rows.
 func TestDocs(t *testing.T) {
 	engine, database := localtest.Engine(t)
-	c := dial(t, Config{URLs: []string{engine}, Database: database})
+	c := dial(t, wire.Config{URLs: []string{engine}, Database: database})
 	presets(t, c)
 	page, err := os.ReadFile("../../docs/sql.md")
 	if err != nil {
@@ -66,7 +70,7 @@ func TestDocs(t *testing.T) {
 // whatever the time is.
 func TestReadme(t *testing.T) {
 	engine, database := localtest.Engine(t)
-	c := dial(t, Config{URLs: []string{engine}, Database: database})
+	c := dial(t, wire.Config{URLs: []string{engine}, Database: database})
 	jobs := presets(t, c)
 	clicks, locations := jobs[0], jobs[1]
 	page, err := os.ReadFile("../../README.md")
@@ -138,7 +142,7 @@ func TestReadme(t *testing.T) {
 // there are some beside each range; users come back irregularly, and are in several minutes of a cell.
 func TestDocsAnswers(t *testing.T) {
 	engine, database := localtest.Engine(t)
-	c := dial(t, Config{URLs: []string{engine}, Database: database})
+	c := dial(t, wire.Config{URLs: []string{engine}, Database: database})
 	page, err := os.ReadFile("../../docs/sql.md")
 	if err != nil {
 		t.Fatal(err)
@@ -252,15 +256,15 @@ func answerTo(t *testing.T, engine, database, sql string) string {
 }
 
 // migratePresets makes the tables of both presets and returns the jobs.
-func migratePresets(t *testing.T, c *Client) []Job {
+func migratePresets(t *testing.T, c *Client) []schema.Job {
 	t.Helper()
-	job := func(name string, by []window.Dimension, measures ...window.Measure) Job {
-		return Job{Topic: name, Keep: 7 * 24 * time.Hour, Rollups: []Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}}, Spec: &window.Spec{
+	job := func(name string, by []window.Dimension, measures ...window.Measure) schema.Job {
+		return schema.Job{Topic: name, Keep: 7 * 24 * time.Hour, Rollups: []schema.Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}}, Spec: &window.Spec{
 			Job: name, Version: 1, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 1 << 18, MaxGroups: 10_000,
 			By: by, Measures: measures,
 		}}
 	}
-	jobs := []Job{
+	jobs := []schema.Job{
 		job("clicks", []window.Dimension{{Name: "page", Path: "page"}},
 			window.Measure{Name: "users", Kind: hll.Kind, Path: "user"},
 			window.Measure{Name: "active", Kind: bitmap.Kind, Path: "user"},
@@ -271,14 +275,14 @@ func migratePresets(t *testing.T, c *Client) []Job {
 			window.Measure{Name: "users", Kind: hll.Kind, Path: "user"},
 			window.Measure{Name: "places", Kind: geo.Kind, Path: "user", Lon: "lon", Lat: "lat"}),
 	}
-	if _, err := c.Migrate(t.Context(), jobs, Migration{}); err != nil {
+	if _, err := c.Migrate(t.Context(), jobs, migrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return jobs
 }
 
 // presets writes some minutes of both presets, up to now, and returns the jobs.
-func presets(t *testing.T, c *Client) []Job {
+func presets(t *testing.T, c *Client) []schema.Job {
 	t.Helper()
 	jobs := migratePresets(t, c)
 	now := time.Now().UnixMilli()

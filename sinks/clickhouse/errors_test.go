@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/sinks/clickhouse/wire"
+
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
 	"weir/demo/local/localtest"
@@ -60,7 +62,7 @@ func prepared(t *testing.T) (*between, *Sink, *window.Changes) {
 	t.Helper()
 	engine, database := localtest.Engine(t)
 	b := stand(t, engine)
-	c := dial(t, Config{URLs: []string{b.URL}, Database: database, InsertTimeout: 2 * time.Second})
+	c := dial(t, wire.Config{URLs: []string{b.URL}, Database: database, InsertTimeout: 2 * time.Second})
 	s := install(t, c, clicks())
 	op := operator(t, s.layout.Spec, 0)
 	var docs []string
@@ -77,14 +79,14 @@ func prepared(t *testing.T) (*between, *Sink, *window.Changes) {
 // connection. An answer of ClickHouse's that is lost in this way is judged by its code.
 func TestPlainHTTP(t *testing.T) {
 	lost := fmt.Errorf("failed to read response: %w", &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)})
-	if err := explain("ping", &ch.HTTPError{StatusCode: http.StatusBadRequest, Err: lost}); !fatalWith(err, "write https:// in the url") {
+	if err := wire.Explain("ping", &ch.HTTPError{StatusCode: http.StatusBadRequest, Err: lost}); !fatalWith(err, "write https:// in the url") {
 		t.Errorf("plain HTTP to a port with TLS: %v", err)
 	}
 	for _, other := range []error{
 		&ch.HTTPError{StatusCode: http.StatusBadRequest, Err: &ch.Exception{Code: 159, Message: "failed to read response body: connection reset by peer"}},
 		&ch.HTTPError{StatusCode: http.StatusBadGateway, Err: lost}, lost,
 	} {
-		if err := explain("ask", other); fatalWith(err, "") {
+		if err := wire.Explain("ask", other); fatalWith(err, "") {
 			t.Errorf("%v is not tried again", err)
 		}
 	}
@@ -138,7 +140,7 @@ func TestAnswers(t *testing.T) {
 			io.WriteString(w, a.text)
 		})
 		err := s.Write(t.Context(), changes)
-		var e *Error
+		var e *wire.Error
 		switch {
 		case !errors.As(err, &e):
 			t.Errorf("%d %s: error %v", a.code, a.text, err)
@@ -189,7 +191,7 @@ func TestUnknownResult(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b.off()
 			for _, table := range []string{"clicks_state", "clicks_places_state", "weir_ledger"} {
-				run(t, s.client, "TRUNCATE TABLE "+s.client.name(table))
+				run(t, s.client, "TRUNCATE TABLE "+s.client.Name(table))
 			}
 			for at := range 4 { // state, places, dead letters (none), ledger
 				n := 0
@@ -201,7 +203,7 @@ func TestUnknownResult(t *testing.T) {
 					b.engine.ServeHTTP(w, r)
 				})
 				err := s.Write(t.Context(), changes)
-				var e *Error
+				var e *wire.Error
 				if at < 3 && (!errors.As(err, &e) || e.Fatal()) {
 					t.Fatalf("insert %d: %v, want an error to try again", at, err)
 				}
@@ -209,10 +211,10 @@ func TestUnknownResult(t *testing.T) {
 			b.off()
 			await.Until(t, func() error { return s.Write(t.Context(), changes) }) // an insert has two seconds
 			backend := &backend{c: s.client}
-			if got := one(t, backend.c, "SELECT sum(hits) FROM "+s.client.name("clicks_1m")); got != "(50)" {
+			if got := one(t, backend.c, "SELECT sum(hits) FROM "+s.client.Name("clicks_1m")); got != "(50)" {
 				t.Errorf("%s hits", got)
 			}
-			if got := one(t, backend.c, "SELECT count() FROM "+s.client.name("weir_ledger")+" FINAL"); got != "(1)" {
+			if got := one(t, backend.c, "SELECT count() FROM "+s.client.Name("weir_ledger")+" FINAL"); got != "(1)" {
 				t.Errorf("%s ledger lines", got)
 			}
 		})
@@ -223,8 +225,8 @@ func TestUnknownResult(t *testing.T) {
 // not ClickHouse.
 func TestUnreachable(t *testing.T) {
 	ctx := t.Context()
-	var e *Error
-	c := dial(t, Config{URLs: []string{"http://127.0.0.1:1"}, Database: "weir", User: "u", Password: "hunter2"})
+	var e *wire.Error
+	c := dial(t, wire.Config{URLs: []string{"http://127.0.0.1:1"}, Database: "weir", User: "u", Password: "hunter2"})
 	if err := c.Ping(ctx); !errors.As(err, &e) || e.Fatal() || err.Error() != "clickhouse: ping: dial tcp 127.0.0.1:1: connect: connection refused" {
 		t.Errorf("no server: %v", err)
 	}
@@ -233,12 +235,12 @@ func TestUnreachable(t *testing.T) {
 	}
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
-	if err := dial(t, Config{URLs: []string{other.URL}, Database: "weir"}).Ping(ctx); !fatalWith(err, "not that of ClickHouse") {
+	if err := dial(t, wire.Config{URLs: []string{other.URL}, Database: "weir"}).Ping(ctx); !fatalWith(err, "not that of ClickHouse") {
 		t.Errorf("something else there: %v", err)
 	}
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "1\n") }))
 	defer page.Close()
-	err := dial(t, Config{URLs: []string{page.URL}, Database: "weir"}).Ping(ctx)
+	err := dial(t, wire.Config{URLs: []string{page.URL}, Database: "weir"}).Ping(ctx)
 	if !errors.As(err, &e) || e.Fatal() || !strings.Contains(err.Error(), "not ClickHouse's") {
 		t.Errorf("something else there that says 200: %v", err)
 	}
@@ -252,7 +254,7 @@ func TestUnreachable(t *testing.T) {
 // TestRights: opening a job with an account that may not write is an error.
 func TestRights(t *testing.T) {
 	engine, database := localtest.Engine(t)
-	install(t, dial(t, Config{URLs: []string{engine}, Database: database}), clicks())
+	install(t, dial(t, wire.Config{URLs: []string{engine}, Database: database}), clicks())
 	answer := "SELECT toUInt8(0) AS result"
 	b := stand(t, engine)
 	b.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -263,7 +265,7 @@ func TestRights(t *testing.T) {
 		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(string(body))), int64(len(body))
 		b.engine.ServeHTTP(w, r)
 	})
-	c := dial(t, Config{URLs: []string{b.URL}, Database: database})
+	c := dial(t, wire.Config{URLs: []string{b.URL}, Database: database})
 	if _, err := c.Job(t.Context(), clicks()); !fatalWith(err, "grant SELECT and INSERT") {
 		t.Errorf("without rights: %v", err)
 	}
@@ -275,7 +277,7 @@ func TestRights(t *testing.T) {
 
 // TestConfig: a configuration that cannot work is refused before any connection.
 func TestConfig(t *testing.T) {
-	for want, cfg := range map[string]Config{
+	for want, cfg := range map[string]wire.Config{
 		"want http://":          {URLs: []string{"clickhouse://localhost:9000"}, Database: "weir"},
 		"do not belong there":   {URLs: []string{"http://u:hunter2@localhost:8123"}, Database: "weir"},
 		"but the url says http": {URLs: []string{"http://localhost:8123"}, Database: "weir", TLS: &tls.Config{}},
@@ -293,7 +295,7 @@ func TestConfig(t *testing.T) {
 // not which settings the client library has.
 func TestNoConnection(t *testing.T) {
 	const want = "clickhouse: ask: no connection within 10s: the server does not answer, or others wait for it"
-	if err := explain("ask", fmt.Errorf("query: %w", ch.ErrAcquireConnTimeout)); err.Error() != want {
+	if err := wire.Explain("ask", fmt.Errorf("query: %w", ch.ErrAcquireConnTimeout)); err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -303,7 +305,7 @@ func TestNoConnection(t *testing.T) {
 func TestForeignView(t *testing.T) {
 	_, s, changes := prepared(t)
 	c := s.client
-	name := func(table string) string { return quote(c.cfg.Database) + "." + table }
+	name := func(table string) string { return wire.Quote(c.Config.Database) + "." + table }
 	run(t, c, "CREATE TABLE "+name("seen")+" (page String) ENGINE = Null", "CREATE MATERIALIZED VIEW "+name("looks")+" TO "+name("seen")+" AS SELECT page FROM "+name("clicks_state"), "DROP TABLE "+name("seen"))
 	err := s.Write(t.Context(), changes)
 	if fatalWith(err, "") || err == nil || !strings.Contains(err.Error(), "drop the view, or make that table again") {

@@ -9,6 +9,7 @@ import (
 	"weir/event"
 	"weir/measures"
 	"weir/measures/set"
+	"weir/sinks/clickhouse/wire"
 	"weir/window"
 )
 
@@ -33,7 +34,7 @@ func TestFolded(t *testing.T) {
 		}
 	}
 	s := install(t, c, j)
-	if err := c.exec(t.Context(), "prepare", "SYSTEM STOP MERGES "+c.name("clicks_state"), queryTimeout); err != nil {
+	if err := c.Exec(t.Context(), "prepare", "SYSTEM STOP MERGES "+c.Name("clicks_state"), wire.QueryTimeout); err != nil {
 		t.Fatal(err)
 	}
 	op := operator(t, s.layout.Spec, 0, 1, 2)
@@ -48,16 +49,16 @@ func TestFolded(t *testing.T) {
 			write(t, s, op.Take())
 		}
 	}
-	slots := one(t, c, "SELECT max(n) > max(d) FROM (SELECT sum(length(hits)) AS n, length(groupUniqArrayArray(mapKeys(hits))) AS d FROM "+c.name("clicks_state")+" GROUP BY page, window_start)")
+	slots := one(t, c, "SELECT max(n) > max(d) FROM (SELECT sum(length(hits)) AS n, length(groupUniqArrayArray(mapKeys(hits))) AS d FROM "+c.Name("clicks_state")+" GROUP BY page, window_start)")
 	if slots != "(1)" {
 		t.Fatal("no slot is written twice: the test tests nothing")
 	}
-	if got := one(t, c, "SELECT max(arrayMax(tupleElement(mapValues(topk), 2))) > 0 FROM "+c.name("clicks_state")); got != "(1)" {
+	if got := one(t, c, "SELECT max(arrayMax(tupleElement(mapValues(topk), 2))) > 0 FROM "+c.Name("clicks_state")); got != "(1)" {
 		t.Fatal("no list of a slot lacks a key: the test tests nothing")
 	}
-	for m := range s.layout.counted {
+	for m := range s.layout.Counted {
 		sql := fmt.Sprintf("SELECT count(), countIf(a = b), countIf(toTypeName(a) = toTypeName(b)), countIf(length(a) > 0) > 0 FROM (SELECT %s AS a, %s AS b FROM %s AS _s GROUP BY page, window_start)",
-			sorted(m.Fold(m.Merge("_s."+m.Stored()))), m.Folded("_s."+m.Stored()), c.name("clicks_state"))
+			sorted(m.Fold(m.Merge("_s."+m.Stored()))), m.Folded("_s."+m.Stored()), c.Name("clicks_state"))
 		if got := one(t, c, sql); got != "(4,4,4,1)" {
 			t.Errorf("%s: %s groups, equal, of equal types, some not empty; want (4,4,4,1)", m.Name, got)
 		}

@@ -12,14 +12,17 @@ import (
 	"weir/measures/ordered"
 	"weir/measures/set"
 	"weir/measures/topk"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 	"weir/window"
 )
 
 // week returns clicks with rollups that keep the states of sets for a week.
-func week() Job {
+func week() schema.Job {
 	j := clicks()
 	j.Keep = 7 * 24 * time.Hour
-	j.Rollups = []Rollup{{Window: time.Minute, KeepStates: j.Keep}, {Window: time.Hour, KeepStates: j.Keep}}
+	j.Rollups = []schema.Rollup{{Window: time.Minute, KeepStates: j.Keep}, {Window: time.Hour, KeepStates: j.Keep}}
 	return j
 }
 
@@ -27,7 +30,7 @@ func week() Job {
 func run(t *testing.T, c *Client, statements ...string) {
 	t.Helper()
 	for _, sql := range statements {
-		if err := c.exec(t.Context(), "test", sql, await.Never); err != nil {
+		if err := c.Exec(t.Context(), "test", sql, await.Never); err != nil {
 			t.Fatalf("%s\n%v", sql, err)
 		}
 	}
@@ -37,8 +40,8 @@ func run(t *testing.T, c *Client, statements ...string) {
 // apply the TTLs, which it does by itself in time.
 func age(t *testing.T, c *Client, table, where string) {
 	t.Helper()
-	run(t, c, "ALTER TABLE "+c.name(table)+" UPDATE rolled_at = rolled_at - 8 * 86400 WHERE "+where+" SETTINGS mutations_sync = 1",
-		"OPTIMIZE TABLE "+c.name(table)+" FINAL")
+	run(t, c, "ALTER TABLE "+c.Name(table)+" UPDATE rolled_at = rolled_at - 8 * 86400 WHERE "+where+" SETTINGS mutations_sync = 1",
+		"OPTIMIZE TABLE "+c.Name(table)+" FINAL")
 }
 
 // TestForgetsOldRows: weir migrate sets the TTL on existing tables, and the server applies
@@ -57,11 +60,11 @@ func TestForgetsOldRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	age(t, c, "clicks_1m_rollup", "1")
-	held := "SELECT sum(bitmapCardinality(active_state)), sum(bitmapCardinality(seen_state)) > 0, sum(weirPfCount(users_state)), max(active) FROM " + c.name("clicks_1m_rollup")
+	held := "SELECT sum(bitmapCardinality(active_state)), sum(bitmapCardinality(seen_state)) > 0, sum(weirPfCount(users_state)), max(active) FROM " + c.Name("clicks_1m_rollup")
 	if got := one(t, c, held); got != "(1,1,1,1)" {
 		t.Fatalf("without keep_states the rows hold %s", got)
 	}
-	steps, err := c.Migrate(t.Context(), []Job{week()}, Migration{})
+	steps, err := c.Migrate(t.Context(), []schema.Job{week()}, migrate.Options{})
 	if err != nil || len(steps) == 0 || !strings.Contains(steps[0].SQL, "MODIFY COLUMN `active_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)) TTL rolled_at + toIntervalSecond(604800), MODIFY COLUMN `seen_state`") {
 		t.Fatalf("it migrates with %v, %v", steps, err)
 	}
@@ -71,21 +74,21 @@ func TestForgetsOldRows(t *testing.T) {
 		}
 		return nil
 	})
-	if again, err := c.Migrate(t.Context(), []Job{week()}, Migration{}); err != nil || len(again) != 0 {
+	if again, err := c.Migrate(t.Context(), []schema.Job{week()}, migrate.Options{}); err != nil || len(again) != 0 {
 		t.Errorf("a second migration runs %v, %v", again, err)
 	}
-	steps, err = c.Migrate(t.Context(), []Job{j}, Migration{})
+	steps, err = c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{})
 	if err != nil || len(steps) == 0 || !strings.HasSuffix(steps[0].SQL, "MODIFY COLUMN `active_state` REMOVE TTL, MODIFY COLUMN `seen_state` REMOVE TTL") {
 		t.Errorf("back it migrates with %v, %v", steps, err)
 	}
-	if again, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(again) != 0 {
+	if again, err := c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{}); err != nil || len(again) != 0 {
 		t.Errorf("then it runs %v, %v", again, err)
 	}
 }
 
 // named returns a job with rollups that keep states for a week, and the measures that hold
 // values of events as they are.
-func named() Job {
+func named() schema.Job {
 	j := week()
 	j.Spec.Measures = []window.Measure{
 		{Name: "people", Kind: set.Kind, Path: "user"},
@@ -103,7 +106,7 @@ func TestForgetsValues(t *testing.T) {
 	c := open(t)
 	j := named()
 	s := asking(t, c, j)
-	s.quiet = -time.Hour // the audit judges rows of now
+	s.Quiet = -time.Hour // the audit judges rows of now
 	op := operator(t, s.layout.Spec, 0)
 	begin := time.Now().Truncate(24 * time.Hour).Add(-9 * 24 * time.Hour).UnixMilli()
 	minute := func(n int) int64 { return begin + int64(n)*60_000 }
@@ -120,10 +123,10 @@ func TestForgetsValues(t *testing.T) {
 		}
 	}
 	numbers := func(view string) string {
-		return "SELECT hits, people, entry, exit, arrayMap(x -> x.1, top) FROM " + c.name(view) + " ORDER BY window_start"
+		return "SELECT hits, people, entry, exit, arrayMap(x -> x.1, top) FROM " + c.Name(view) + " ORDER BY window_start"
 	}
 	over := func(size int) string {
-		return fmt.Sprintf("SELECT hits, people, entry, exit, arrayMap(x -> x.1, top) FROM %s(from=toDateTime(%d), to=toDateTime(%[2]d + 7200), size=%d, every=%[3]d) ORDER BY window_start", c.name("clicks_over_total"), begin/1000, size)
+		return fmt.Sprintf("SELECT hits, people, entry, exit, arrayMap(x -> x.1, top) FROM %s(from=toDateTime(%d), to=toDateTime(%[2]d + 7200), size=%d, every=%[3]d) ORDER BY window_start", c.Name("clicks_over_total"), begin/1000, size)
 	}
 	const minutes = "(1,1,'a','a',['a']) (1,1,'b','b',['b']) (1,1,'c','c',['c']) (1,1,'d','d',['d'])"
 	expect("minutes", numbers("clicks_1m"), minutes)
@@ -134,7 +137,7 @@ func TestForgetsValues(t *testing.T) {
 	first := fmt.Sprint("toUnixTimestamp(window_start) = ", begin/1000)
 	age(t, c, "clicks_1m_rollup", first)
 	age(t, c, "clicks_1h_rollup", first)
-	expect("what the minutes hold", "SELECT entry.4, exit.4, entry_state.4, exit_state.4, length(top_state), bitmapCardinality(people_state) FROM "+c.name("clicks_1m_rollup")+" ORDER BY window_start",
+	expect("what the minutes hold", "SELECT entry.4, exit.4, entry_state.4, exit_state.4, length(top_state), bitmapCardinality(people_state) FROM "+c.Name("clicks_1m_rollup")+" ORDER BY window_start",
 		"('','','','',0,0) ('b','b','b','b',1,1) ('c','c','c','c',1,1) ('d','d','d','d',1,1)")
 	expect("minutes, expired", numbers("clicks_1m"), strings.Replace(minutes, "'a','a',['a']", "NULL,NULL,[]", 1))
 	expect("hours, expired", numbers("clicks_1h"), "(3,3,NULL,NULL,[]) (1,1,'d','d',['d'])")
@@ -145,7 +148,7 @@ func TestForgetsValues(t *testing.T) {
 	}
 
 	// A rollup that is made from what is left has no values of the hour that lost them.
-	j.Rollups = append(j.Rollups[:1:1], Rollup{Window: 30 * time.Minute, KeepStates: j.Keep}, j.Rollups[1])
+	j.Rollups = append(j.Rollups[:1:1], schema.Rollup{Window: 30 * time.Minute, KeepStates: j.Keep}, j.Rollups[1])
 	s = asking(t, c, j)
 	roll(t, s, true)
 	expect("half hours", numbers("clicks_30m"), "(3,0,NULL,NULL,[]) (1,1,'d','d',['d'])")
@@ -158,7 +161,7 @@ func TestForgetsValues(t *testing.T) {
 			t.Errorf("with state rows, measure %d: %v", m, err)
 		}
 	}
-	run(t, c, "TRUNCATE TABLE "+c.name("clicks_state"))
+	run(t, c, "TRUNCATE TABLE "+c.Name("clicks_state"))
 	for m := range s.layout.Spec.Measures {
 		if err := rows(m); !fatalWith(err, "the states of 1 windows of the range are not kept any more (keep_states 7d)") {
 			t.Errorf("the rows of measure %d: %v", m, err)
@@ -202,7 +205,7 @@ func TestErase(t *testing.T) {
 			if sql = strings.TrimSpace(sql); sql == "" {
 				continue
 			}
-			sql = strings.NewReplacer("ALTER TABLE ", "ALTER TABLE "+quote(c.cfg.Database)+".", "locations_places_state", "clicks_places_state", "user_id", "user").Replace(sql) + " SETTINGS mutations_sync = 1"
+			sql = strings.NewReplacer("ALTER TABLE ", "ALTER TABLE "+wire.Quote(c.Config.Database)+".", "locations_places_state", "clicks_places_state", "user_id", "user").Replace(sql) + " SETTINGS mutations_sync = 1"
 			run(t, c, sql)
 			if i == 1 && strings.Contains(sql, "clicks_1m_rollup") { // as the page says
 				run(t, c, strings.ReplaceAll(sql, "1m_rollup", "1h_rollup"), strings.ReplaceAll(sql, "1m_rollup", "1d_rollup"))
@@ -229,7 +232,7 @@ func TestErase(t *testing.T) {
 	} {
 		sql := x.sql
 		_, name, _ := strings.Cut(strings.TrimSuffix(sql, "}"), "{")
-		if got := one(t, c, strings.Replace(sql, "{"+name+"}", c.name(name), 1)); got != x.want {
+		if got := one(t, c, strings.Replace(sql, "{"+name+"}", c.Name(name), 1)); got != x.want {
 			t.Errorf("%s: %s, want %s", x.sql, got, x.want)
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
+
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
 	"weir/internal/redistest"
@@ -19,8 +22,8 @@ import (
 // functionsOn creates the SQL functions on the engine.
 func functionsOn(t testing.TB, c *Client) {
 	t.Helper()
-	for _, f := range functions() {
-		if err := c.exec(t.Context(), f.name, f.create(c), queryTimeout); err != nil {
+	for _, f := range schema.Functions() {
+		if err := c.Exec(t.Context(), f.Name, f.Create(c.DB), wire.QueryTimeout); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,7 +89,7 @@ func TestPfCount(t *testing.T) {
 	var states []string
 	want := map[string]string{}
 	for name, s := range sketches() {
-		states = append(states, "SELECT "+text(name)+" AS name, "+state(s)+" AS s")
+		states = append(states, "SELECT "+wire.Text(name)+" AS name, "+state(s)+" AS s")
 		want[name] = fmt.Sprint(s.Count())
 	}
 	counts(t, c, states, want)
@@ -105,7 +108,7 @@ func TestPfCount(t *testing.T) {
 			parts = append(parts, "SELECT "+state(s)+" AS s")
 		}
 		name := fmt.Sprintf("five of %d merged", n)
-		states = append(states, "SELECT "+text(name)+" AS name, uniqCombined64MergeState(14)(s) AS s FROM ("+strings.Join(parts, " UNION ALL ")+")")
+		states = append(states, "SELECT "+wire.Text(name)+" AS name, uniqCombined64MergeState(14)(s) AS s FROM ("+strings.Join(parts, " UNION ALL ")+")")
 		want[name] = fmt.Sprint(union.Count())
 	}
 	counts(t, c, states, want)
@@ -118,7 +121,7 @@ func counts(t *testing.T, c *Client, states []string, want map[string]string) {
 	got := map[string]string{}
 	sql := "SELECT name, toString(weirPfCount(s)) FROM (" + strings.Join(states, " UNION ALL ") + ")"
 	ctx := ch.Context(t.Context(), ch.WithSettings(ch.Settings{"max_query_size": 8 << 20}))
-	err := c.query(ctx, "count", sql, func(scan func(...any) error) error {
+	err := c.Query(ctx, "count", sql, func(scan func(...any) error) error {
 		var name, n string
 		err := scan(&name, &n)
 		got[name] = n
@@ -151,50 +154,10 @@ func TestPfCountIsRedis(t *testing.T) {
 		}
 		redis.Do(t, args...)
 		name := fmt.Sprint(n, " ids")
-		states = append(states, "SELECT "+text(name)+" AS name, "+state(s)+" AS s")
+		states = append(states, "SELECT "+wire.Text(name)+" AS name, "+state(s)+" AS s")
 		want[name] = fmt.Sprint(redis.Do(t, "PFCOUNT", fmt.Sprint("k", n)))
 	}
 	counts(t, c, states, want)
-}
-
-// TestSeriesLength: sigmaSteps and tauSteps are enough for every argument.
-func TestSeriesLength(t *testing.T) {
-	steps := 0
-	for zeros := 1; zeros < 16384; zeros++ {
-		x, y := float64(zeros)/16384, 1.0
-		z := x
-		for k := 1; ; k++ {
-			x *= x
-			was := z
-			z += x * y
-			y += y
-			if z == was {
-				break
-			}
-			steps = max(steps, k)
-		}
-	}
-	if steps > sigmaSteps || steps < sigmaSteps-4 {
-		t.Errorf("sigma takes %d steps, the SQL does %d", steps, sigmaSteps)
-	}
-	steps = 0
-	for full := 1; full < 16384; full++ {
-		x, y := float64(16384-full)/16384, 1.0
-		z := 1 - x
-		for k := 1; ; k++ {
-			x = math.Sqrt(x)
-			was := z
-			y *= 0.5
-			z -= (1 - x) * (1 - x) * y
-			if z == was {
-				break
-			}
-			steps = max(steps, k)
-		}
-	}
-	if steps > tauSteps || steps < tauSteps-6 {
-		t.Errorf("tau takes %d steps, the SQL does %d", steps, tauSteps)
-	}
 }
 
 func TestBloomHas(t *testing.T) {
@@ -241,7 +204,7 @@ func TestGeoFunctions(t *testing.T) {
 	other := scores[2]
 	i := 0
 	sql := fmt.Sprintf("SELECT s, reinterpretAsUInt64(weirLon(s)), reinterpretAsUInt64(weirLat(s)), weirGeohash(s, 11), weirGeohash(s, 5), weirGeoDist(s, %d) FROM (SELECT arrayJoin(arrayMap(x -> toUInt64(x), [%s])) AS s)", other, list)
-	err := c.query(t.Context(), "geo", sql, func(scan func(...any) error) error {
+	err := c.Query(t.Context(), "geo", sql, func(scan func(...any) error) error {
 		var s, lon, lat uint64
 		var hash, short string
 		var dist float64

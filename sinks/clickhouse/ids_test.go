@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"weir/measures/set"
+	"weir/sinks/clickhouse/questions"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 )
 
 // A bound is what an answer may be at least and at most.
@@ -20,7 +23,7 @@ type bound struct{ least, most uint64 }
 func (a *asked) bounds(key, view, params string) map[string]bound {
 	a.t.Helper()
 	all := map[string]bound{}
-	err := a.client.query(a.t.Context(), "ask", "SELECT "+key+", least, most FROM "+a.client.name(view)+"("+params+")", func(scan func(...any) error) error {
+	err := a.client.Query(a.t.Context(), "ask", "SELECT "+key+", least, most FROM "+a.client.Name(view)+"("+params+")", func(scan func(...any) error) error {
 		var k string
 		var b bound
 		err := scan(&k, &b.least, &b.most)
@@ -105,7 +108,7 @@ func (a *asked) sessions(from, to, gap, every, pane int64) {
 // finds, and are those that the windows allow.
 func TestSessions(t *testing.T) {
 	long(t)
-	a := newAsked(t, open(t), ofIDs, Rollup{Window: time.Minute}, Rollup{Window: time.Hour})
+	a := newAsked(t, open(t), ofIDs, schema.Rollup{Window: time.Minute}, schema.Rollup{Window: time.Hour})
 	r := rand.New(rand.NewPCG(1, 24))
 	at := int64(noon / 1000)
 	check := func() {
@@ -126,7 +129,7 @@ func TestSessions(t *testing.T) {
 // TestSessionsOfPair: the bounds hold if two of a thousand ids share a hash, and each begins six
 // sessions, which the other one hides.
 func TestSessionsOfPair(t *testing.T) {
-	a := newAsked(t, open(t), ofIDs[:1], Rollup{Window: time.Minute})
+	a := newAsked(t, open(t), ofIDs[:1], schema.Rollup{Window: time.Minute})
 	seen := map[uint32]int{}
 	var ids []int
 	for i := 0; len(ids) == 0; i++ {
@@ -160,7 +163,7 @@ func TestSessionsOfPair(t *testing.T) {
 		// each has room for pairs of its own.
 		for _, every := range []int{3600, 7200, 21600} {
 			params := fmt.Sprintf("measure='people', from=toDateTime(%d), to=toDateTime(%d), gap=1800, every=%d", at, at+21600, every)
-			totals := read(t, a.client, fmt.Sprintf("SELECT sum(least), min(total_most), max(total_most) FROM %s(%s) WHERE page = '/%d'", a.client.name("clicks_sessions"), params, late))
+			totals := read(t, a.client, fmt.Sprintf("SELECT sum(least), min(total_most), max(total_most) FROM %s(%s) WHERE page = '/%d'", a.client.Name("clicks_sessions"), params, late))
 			if want := []string{fmt.Sprintf("(%d,%d,%[2]d)", b.least, b.most)}; !slices.Equal(totals, want) {
 				t.Errorf("in windows of %d s %v begin in all, and %v in one window of all", every, totals, want)
 			}
@@ -196,7 +199,7 @@ func (a *asked) funnel(from, to, pane int64, pages ...string) {
 			if page == "" && i%2 == 0 {
 				group = ""
 			}
-			steps = append(steps, text(measure+group))
+			steps = append(steps, wire.Text(measure+group))
 		}
 		params := fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), steps=[%s]", from, to, strings.Join(steps, ", "))
 		got := a.bounds("concat(toString(step), ' ', name)", "clicks_funnel", params)
@@ -240,7 +243,7 @@ func (a *asked) panes(from, to, pane int64, pages []string) (b bound) {
 // over the events finds, and are those that the windows allow.
 func TestFunnel(t *testing.T) {
 	long(t)
-	a := newAsked(t, open(t), ofIDs, Rollup{Window: time.Minute}, Rollup{Window: time.Hour})
+	a := newAsked(t, open(t), ofIDs, schema.Rollup{Window: time.Minute}, schema.Rollup{Window: time.Hour})
 	r := rand.New(rand.NewPCG(1, 25))
 	at := int64(noon / 1000)
 	check := func() {
@@ -261,7 +264,7 @@ func TestFunnel(t *testing.T) {
 // TestIdsRefuse: a question that cannot be answered says why and what to do.
 func TestIdsRefuse(t *testing.T) {
 	c := open(t)
-	newAsked(t, c, ofIDs, Rollup{Window: time.Minute, Keep: 48 * time.Hour}, Rollup{Window: time.Hour})
+	newAsked(t, c, ofIDs, schema.Rollup{Window: time.Minute, Keep: 48 * time.Hour}, schema.Rollup{Window: time.Hour})
 	const people = "measure='people', "
 	for ask, want := range map[string]string{
 		"clicks_retention(measure='users', from='2026-01-01', to='2026-01-02', unit='day', zone='UTC')":                "measure has to be one that holds ids, a set or a bitmap: people or active of job clicks",
@@ -279,10 +282,10 @@ func TestIdsRefuse(t *testing.T) {
 		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0', 'active:/1'])":                                 "the steps of a funnel have to be all of sets or all of bitmaps",
 		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0:DE'])":                                           "a text or * for the 1 group columns of job clicks",
 		"clicks_funnel(from=now() - 259200, to=now(), steps=['people'])":                                               "windows of 1m are kept for 2d",
-		"clicks_funnel(from=now() - 3600, to=now(), steps=['people'" + strings.Repeat(", 'people'", stepsMost) + "])":  "a funnel has 1 to 32 steps",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=['people'" + strings.Repeat(", 'people'", 32) + "])":         "a funnel has 1 to 32 steps",
 		"clicks_funnel(from='2026-01-01 00:00:00', steps=['people'])":                                                  "to",
 	} {
-		err := c.query(t.Context(), "ask", "SELECT count() FROM "+quote(c.cfg.Database)+"."+ask, func(func(...any) error) error { return nil })
+		err := c.Query(t.Context(), "ask", "SELECT count() FROM "+wire.Quote(c.Config.Database)+"."+ask, func(func(...any) error) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", ask, err, want)
 		}
@@ -295,14 +298,14 @@ func TestIdsUnasked(t *testing.T) {
 	j := clicks()
 	j.Spec.By = j.Spec.By[:2]
 	j.Spec.By[0].Name, j.Spec.By[1].Name = "later", "least"
-	s := new(Client).sink(plan(t, j))
-	day := Question{Measure: "active", Until: time.Unix(1<<30, 0), Unit: "day", Zone: "UTC", Periods: 2, Group: [][]byte{nil, nil}}
-	session := Question{Measure: "active", Until: time.Unix(1<<30, 0), Gap: time.Minute, Step: time.Minute, Group: [][]byte{nil, nil}}
+	s := (&Client{DB: new(wire.DB)}).sink(plan(t, j))
+	day := questions.Question{Measure: "active", Until: time.Unix(1<<30, 0), Unit: "day", Zone: "UTC", Periods: 2, Group: [][]byte{nil, nil}}
+	session := questions.Question{Measure: "active", Until: time.Unix(1<<30, 0), Gap: time.Minute, Step: time.Minute, Group: [][]byte{nil, nil}}
 	if s.SQL(day) == "" || s.SQL(session) == "" {
 		t.Error("no SELECT for all groups together")
 	}
 	const needs = "a question about the ids of clicks needs "
-	for _, q := range []Question{day, session} {
+	for _, q := range []questions.Question{day, session} {
 		taken := "later"
 		if q.Gap > 0 {
 			taken = "least"
@@ -313,15 +316,15 @@ func TestIdsUnasked(t *testing.T) {
 		some.Group = [][]byte{nil, []byte("/p/1")}
 		all.Group = [][]byte{[]byte("/p/1"), []byte("DE")}
 		for _, c := range []struct {
-			Question
+			questions.Question
 			want string
 		}{
 			{other, "a set or a bitmap"},
 			{some, "a value for each group column, later and least, or for none"},
 			{all, "all groups together, because a column of its answer is called " + taken + ", as a group column is"},
 		} {
-			var refused *Refused
-			if err := s.asks(t.Context(), c.Question, nil); !errors.As(err, &refused) || refused.Reason != needs+c.want {
+			var refused *questions.Refused
+			if _, err := s.Sessions(t.Context(), c.Question); !errors.As(err, &refused) || refused.Reason != needs+c.want {
 				t.Errorf("%+v: %v, want %s", c.Question, err, c.want)
 			}
 		}
@@ -331,7 +334,7 @@ func TestIdsUnasked(t *testing.T) {
 // TestIdsExpired: a question that needs ids that are not kept any more fails.
 func TestIdsExpired(t *testing.T) {
 	c := open(t)
-	a := newAsked(t, c, ofIDs, Rollup{Window: time.Minute, KeepStates: 24 * time.Hour})
+	a := newAsked(t, c, ofIDs, schema.Rollup{Window: time.Minute, KeepStates: 24 * time.Hour})
 	now := time.Now().Unix() / 3600 * 3600
 	a.count(random(rand.New(rand.NewPCG(1, 26)), 50, now-7200, now-3600)...)
 	roll(t, a.Sink, true)
@@ -341,7 +344,7 @@ func TestIdsExpired(t *testing.T) {
 		fmt.Sprintf("clicks_funnel(from=toDateTime(%d), to=toDateTime(%d), steps=['people'])", now-7200, now),
 	}
 	ask := func(what string) error {
-		return c.query(t.Context(), "ask", "SELECT count() FROM "+quote(c.cfg.Database)+"."+what, func(scan func(...any) error) error {
+		return c.Query(t.Context(), "ask", "SELECT count() FROM "+wire.Quote(c.Config.Database)+"."+what, func(scan func(...any) error) error {
 			var n uint64
 			err := scan(&n)
 			if err == nil && n == 0 {
@@ -355,7 +358,7 @@ func TestIdsExpired(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	(&backend{c: c}).exec(t, "INSERT INTO "+c.name("clicks_1m_rollup")+" (page, window_start, hits, people) VALUES ('/9', toDateTime("+fmt.Sprint(now-5400)+"), 3, 2)")
+	(&backend{c: c}).exec(t, "INSERT INTO "+c.Name("clicks_1m_rollup")+" (page, window_start, hits, people) VALUES ('/9', toDateTime("+fmt.Sprint(now-5400)+"), 3, 2)")
 	for _, what := range asks {
 		if err := ask(what); err == nil || !strings.Contains(err.Error(), "ids of windows of 1m in the range are not kept any more (keep_states 1d): ask for later ones") {
 			t.Errorf("%s: %v", what, err)
@@ -377,7 +380,7 @@ func TestSetMargin(t *testing.T) {
 	var means []float64
 	var margins []uint64
 	c := open(t)
-	if err := c.query(t.Context(), "ask", "SELECT arrayMap(x -> toFloat64(x.1), a), arrayMap(x -> x.2, ["+strings.Join(sql, ", ")+"] AS a)", func(scan func(...any) error) error {
+	if err := c.Query(t.Context(), "ask", "SELECT arrayMap(x -> toFloat64(x.1), a), arrayMap(x -> x.2, ["+strings.Join(sql, ", ")+"] AS a)", func(scan func(...any) error) error {
 		return scan(&means, &margins)
 	}); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,9 @@ import (
 
 	"weir/audit"
 	"weir/event"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 )
 
 // TestExpiredUncounted: events of which the state rows expired before they were rolled up, or before the
@@ -29,7 +32,7 @@ func TestExpiredUncounted(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cl := open(t)
 			j := actives()
-			j.Keep, j.Rollups = 4*day, []Rollup{{Window: time.Minute, Keep: 90 * day}, {Window: time.Hour, Keep: c.keep}}
+			j.Keep, j.Rollups = 4*day, []schema.Rollup{{Window: time.Minute, Keep: 90 * day}, {Window: time.Hour, Keep: c.keep}}
 			s := install(t, cl, j)
 			op := operator(t, s.layout.Spec, 0, 1)
 			observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 1, "a"), click(noon, "/", 2, "b"), click(noon, "/", 3, "c"))
@@ -38,10 +41,10 @@ func TestExpiredUncounted(t *testing.T) {
 				roll(t, s, true)
 			}
 			// It is as if this had been five days ago: the rows are gone, and the line is there.
-			run(t, cl, "TRUNCATE TABLE "+cl.name("clicks_state"),
-				"ALTER TABLE "+cl.name(LedgerTable)+" UPDATE began = began - 5 * 86400, flushed_at = flushed_at - 5 * 86400 WHERE 1 SETTINGS mutations_sync = 1",
-				"ALTER TABLE "+cl.name("clicks_1m_rollup")+" UPDATE rolled_at = rolled_at - 5 * 86400 WHERE 1 SETTINGS mutations_sync = 1",
-				"ALTER TABLE "+cl.name("clicks_1h_rollup")+" UPDATE rolled_at = rolled_at - 5 * 86400 WHERE 1 SETTINGS mutations_sync = 1")
+			run(t, cl, "TRUNCATE TABLE "+cl.Name("clicks_state"),
+				"ALTER TABLE "+cl.Name(schema.LedgerTable)+" UPDATE began = began - 5 * 86400, flushed_at = flushed_at - 5 * 86400 WHERE 1 SETTINGS mutations_sync = 1",
+				"ALTER TABLE "+cl.Name("clicks_1m_rollup")+" UPDATE rolled_at = rolled_at - 5 * 86400 WHERE 1 SETTINGS mutations_sync = 1",
+				"ALTER TABLE "+cl.Name("clicks_1h_rollup")+" UPDATE rolled_at = rolled_at - 5 * 86400 WHERE 1 SETTINGS mutations_sync = 1")
 			observe(t, op, 1, 0, event.Time(c.later), click(c.later, "/", 4, "d"), click(c.later, "/", 5, "e"))
 			write(t, s, op.Take())
 			for _, when := range []string{"in the live tail", "rolled up"} {
@@ -64,19 +67,6 @@ func TestExpiredUncounted(t *testing.T) {
 	}
 }
 
-// TestLonger: rows without a TTL live for ever.
-func TestLonger(t *testing.T) {
-	const one, two = "rolled_at + toIntervalSecond(86400)", "rolled_at + toIntervalSecond(172800)"
-	for _, c := range []struct {
-		before, ttl string
-		want        bool
-	}{{one, two, true}, {two, one, false}, {one, one, false}, {one, "", true}, {"", one, false}, {"", "", false}, {"window_start + toIntervalSecond(86400)", two, true}} {
-		if got := longer(c.before, c.ttl); got != c.want {
-			t.Errorf("%q after %q is longer: %t", c.ttl, c.before, got)
-		}
-	}
-}
-
 // TestExpiredShorter: events that are counted after the rows of shorter rollups have expired are in the
 // longer ones together with all that was counted before, and their rows are not made again for ever.
 func TestExpiredShorter(t *testing.T) {
@@ -84,7 +74,7 @@ func TestExpiredShorter(t *testing.T) {
 	c := open(t)
 	j := actives()
 	j.Keep = ages
-	j.Rollups = []Rollup{{Window: time.Minute, Keep: 2 * day}, {Window: time.Hour, Keep: 2 * day}, {Window: day}}
+	j.Rollups = []schema.Rollup{{Window: time.Minute, Keep: 2 * day}, {Window: time.Hour, Keep: 2 * day}, {Window: day}}
 	s := install(t, c, j)
 	op := operator(t, s.layout.Spec, 0)
 	n := int64(0)
@@ -101,7 +91,7 @@ func TestExpiredShorter(t *testing.T) {
 	equal := func(when string, want map[string]int64) {
 		t.Helper()
 		for view, n := range want {
-			if got, want := one(t, c, "SELECT sum(hits), sum(active) FROM "+c.name(view)), fmt.Sprintf("(%d,%[1]d)", n); got != want {
+			if got, want := one(t, c, "SELECT sum(hits), sum(active) FROM "+c.Name(view)), fmt.Sprintf("(%d,%[1]d)", n); got != want {
 				t.Errorf("%s: %s has %s, want %s", when, view, got, want)
 			}
 		}
@@ -110,7 +100,7 @@ func TestExpiredShorter(t *testing.T) {
 	equal("counted", map[string]int64{"clicks_1m": 6, "clicks_1h": 6, "clicks_1d": 6})
 	for _, gone := range [][]string{{"clicks_1m_rollup", "clicks_1h_rollup"}, {"clicks_1m_rollup"}, {"clicks_1h_rollup"}} {
 		for _, table := range gone { // it is as if three days had passed
-			run(t, c, "TRUNCATE TABLE "+c.name(table))
+			run(t, c, "TRUNCATE TABLE "+c.Name(table))
 		}
 		count(1, 2) // one more event in each of two windows
 		equal(fmt.Sprint("without ", gone), map[string]int64{"clicks_1h": n, "clicks_1d": n})
@@ -118,11 +108,11 @@ func TestExpiredShorter(t *testing.T) {
 	}
 	// Rows that expire soon count as gone, and what was made again does not.
 	old := func(table string) {
-		run(t, c, "ALTER TABLE "+c.name(table)+" UPDATE rolled_at = rolled_at - 40 * 3600 WHERE 1 SETTINGS mutations_sync = 1")
+		run(t, c, "ALTER TABLE "+c.Name(table)+" UPDATE rolled_at = rolled_at - 40 * 3600 WHERE 1 SETTINGS mutations_sync = 1")
 	}
 	old("clicks_1m_rollup")
 	count(1)
-	if got := one(t, c, "SELECT countIf(rolled_at < now() - 86400) FROM (SELECT window_start, max(rolled_at) AS rolled_at FROM "+c.name("clicks_1m_rollup")+" WHERE window_start < fromUnixTimestamp("+fmt.Sprint(noon/1000+3600)+") GROUP BY window_start)"); got != "(0)" {
+	if got := one(t, c, "SELECT countIf(rolled_at < now() - 86400) FROM (SELECT window_start, max(rolled_at) AS rolled_at FROM "+c.Name("clicks_1m_rollup")+" WHERE window_start < fromUnixTimestamp("+fmt.Sprint(noon/1000+3600)+") GROUP BY window_start)"); got != "(0)" {
 		t.Errorf("%s windows of the hour were not made again", got)
 	}
 	var made [2]string
@@ -130,7 +120,7 @@ func TestExpiredShorter(t *testing.T) {
 		for range j.Rollups {
 			roll(t, s, true)
 		}
-		made[i] = one(t, c, "SELECT max(opened) FROM "+c.name("weir_rollups"))
+		made[i] = one(t, c, "SELECT max(opened) FROM "+c.Name("weir_rollups"))
 	}
 	if made[0] != made[1] {
 		t.Errorf("rollups without an event make windows again and again, in rounds %s to %s", made[0], made[1])
@@ -147,10 +137,10 @@ func TestWholeSince(t *testing.T) {
 		c := open(t)
 		j := actives()
 		j.Keep = 4 * day
-		longer := []Rollup{{Window: time.Hour}, {Window: day}}
+		longer := []schema.Rollup{{Window: time.Hour}, {Window: day}}
 		j.Rollups = longer
 		if how != "added" {
-			j.Rollups = append([]Rollup{{Window: time.Minute, Keep: 3 * day}}, longer...)
+			j.Rollups = append([]schema.Rollup{{Window: time.Minute, Keep: 3 * day}}, longer...)
 		}
 		s := full(t, c, j)
 		if how == "back" {
@@ -177,31 +167,31 @@ func TestWholeSince(t *testing.T) {
 			for _, name := range columns {
 				to = append(to, name+" = "+name+" - 8 * 86400")
 			}
-			run(t, c, "ALTER TABLE "+c.name(table)+" UPDATE "+strings.Join(to, ", ")+" WHERE 1 SETTINGS mutations_sync = 1")
+			run(t, c, "ALTER TABLE "+c.Name(table)+" UPDATE "+strings.Join(to, ", ")+" WHERE 1 SETTINGS mutations_sync = 1")
 		}
-		run(t, c, "INSERT INTO "+c.name("weir_jobs")+" SELECT * REPLACE (created_at - toIntervalDay(10) AS created_at) FROM "+c.name("weir_jobs"),
-			"ALTER TABLE "+c.name("clicks_state")+" DELETE WHERE toMinute(window_start) < 30 SETTINGS mutations_sync = 1")
+		run(t, c, "INSERT INTO "+c.Name("weir_jobs")+" SELECT * REPLACE (created_at - toIntervalDay(10) AS created_at) FROM "+c.Name("weir_jobs"),
+			"ALTER TABLE "+c.Name("clicks_state")+" DELETE WHERE toMinute(window_start) < 30 SETTINGS mutations_sync = 1")
 		if how != "added" {
-			run(t, c, "TRUNCATE TABLE "+c.name("clicks_1m_rollup"))
+			run(t, c, "TRUNCATE TABLE "+c.Name("clicks_1m_rollup"))
 		}
 		back("clicks_state", "flushed_at")
-		back(LedgerTable, "began", "flushed_at")
+		back(schema.LedgerTable, "began", "flushed_at")
 		back("clicks_1h_rollup", "rolled_at")
 		back("clicks_1d_rollup", "rolled_at")
 		count(1, 1)
 
-		j.Rollups = append([]Rollup{{Window: time.Minute, Keep: 30 * day}}, longer...)
-		if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
+		j.Rollups = append([]schema.Rollup{{Window: time.Minute, Keep: 30 * day}}, longer...)
+		if _, err := c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if steps, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(steps) > 0 {
+		if steps, err := c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{}); err != nil || len(steps) > 0 {
 			t.Errorf("%s: a second migration: %v, %v", how, steps, err)
 		}
 		s, err := c.Job(t.Context(), j)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.quiet = -time.Hour
+		s.Quiet = -time.Hour
 		roll(t, s, true)
 		roll(t, s, true)
 
@@ -209,7 +199,7 @@ func TestWholeSince(t *testing.T) {
 		calendar := func(ago int64, zone string) string {
 			return fmt.Sprintf("clicks_calendar_total(from='%s', to='%s', unit='day', zone='%s')", date(ago), date(0), zone)
 		}
-		sum := "SELECT count(), sum(hits) FROM " + quote(c.cfg.Database) + "."
+		sum := "SELECT count(), sum(hits) FROM " + wire.Quote(c.Config.Database) + "."
 		if got := one(t, c, sum+calendar(9, "UTC")); got != "(2,96)" { // of whole days
 			t.Errorf("%s: days of UTC: %s", how, got)
 		}
@@ -227,7 +217,7 @@ func TestWholeSince(t *testing.T) {
 		}
 		for _, question := range []string{"clicks_sessions_total(from='%s', to='%s', measure='active', every=3600, gap=300)", "clicks_funnel(from='%s', to='%s', steps=['active'])"} {
 			ask := func(ago int64) error {
-				return c.shards.query(t.Context(), "ask", "SELECT count() FROM "+quote(c.cfg.Database)+"."+fmt.Sprintf(question, date(ago), date(ago-1)), func(scan func(...any) error) error { return nil })
+				return c.Shards.Query(t.Context(), "ask", "SELECT count() FROM "+wire.Quote(c.Config.Database)+"."+fmt.Sprintf(question, date(ago), date(ago-1)), func(scan func(...any) error) error { return nil })
 			}
 			if err := ask(8); err == nil || !strings.Contains(err.Error(), "because rows had expired when their rollup was added or its keep made longer") {
 				t.Errorf("%s: %s of then: %v", how, question, err)
@@ -239,7 +229,7 @@ func TestWholeSince(t *testing.T) {
 		for _, f := range within(t, s, audit.Scope{From: 1}) {
 			t.Errorf("%s: the audit finds %+v", how, f)
 		}
-		if got := read(t, c, "SELECT kind, detail FROM "+c.name("weir_audit")); len(got) != 0 {
+		if got := read(t, c, "SELECT kind, detail FROM "+c.Name("weir_audit")); len(got) != 0 {
 			t.Errorf("%s: the view finds %q", how, got)
 		}
 	}

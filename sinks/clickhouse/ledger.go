@@ -2,12 +2,14 @@ package clickhouse
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"weir/audit"
 	"weir/event"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 	"weir/window"
 )
 
@@ -16,12 +18,12 @@ import (
 // Known returns what the ledger says of each partition: for every epoch, the id of its
 // topic and the durable offsets.
 func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
-	s.client.hearShards(ctx)
+	s.client.HearShards(ctx)
 	known := map[int32]window.Known{}
 	sql := "SELECT toInt32(partition), epoch, if(countIf(next > first) > 0, minIf(first, next > first), max(next)), max(next), hex(max(topic_id)), " +
-		"argMaxIf(first, (next, -toInt64(first)), next > first AND counted = 0), maxIf(next, next > first AND counted = 0), " + uptimeColumns + " FROM " + s.client.name(LedgerTable) +
-		" WHERE " + s.layout.where() + " GROUP BY partition, epoch"
-	err := s.client.hearing(ctx, "read the ledger", sql, func(scan func(...any) error) error {
+		"argMaxIf(first, (next, -toInt64(first)), next > first AND counted = 0), maxIf(next, next > first AND counted = 0), " + wire.UptimeColumns + " FROM " + s.client.Name(schema.LedgerTable) +
+		" WHERE " + s.layout.Where() + " GROUP BY partition, epoch"
+	err := s.client.Hearing(ctx, "read the ledger", sql, func(scan func(...any) error) error {
 		var p int32
 		var k window.Known
 		var first, next, blankFirst, blankNext uint64
@@ -30,7 +32,7 @@ func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
 		if err != nil {
 			return err
 		}
-		if k.TopicID, err = topicID(id); err != nil {
+		if k.TopicID, err = schema.TopicID(id); err != nil {
 			return err
 		}
 		k.First, k.Next = int64(first), int64(next)
@@ -45,16 +47,8 @@ func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
 		return nil, err
 	}
 	// From here on, what is acknowledged has to stay.
-	s.starts.Store(int64(s.client.uptimes.count()))
+	s.starts.Store(int64(s.client.Uptimes.Count()))
 	return known, nil
-}
-
-// topicID parses the hexadecimal form of a topic's id.
-func topicID(text string) (id [16]byte, err error) {
-	if _, err := hex.Decode(id[:], []byte(text)); err != nil {
-		return id, fmt.Errorf("topic id %q: %w", text, err)
-	}
-	return id, nil
 }
 
 // Coverage returns what the ledger covers of each partition, in one question with those of other
@@ -71,13 +65,13 @@ func (s *Sink) Coverage(ctx context.Context) (audit.Coverage, error) {
 
 // A coverageRequest asks what the ledger covers of the partitions of a job.
 type coverageRequest struct {
-	job     *Job
+	job     *schema.Job
 	covered audit.Coverage
 }
 
 // readCoverage answers the requests, with a statement for all with one skew.
 func (c *Client) readCoverage(ctx context.Context, all []*coverageRequest) error {
-	c.hearShards(ctx)
+	c.HearShards(ctx)
 	skews := map[event.Time][]*coverageRequest{}
 	for _, r := range all {
 		skews[r.job.Spec.Skew] = append(skews[r.job.Spec.Skew], r)
@@ -88,9 +82,9 @@ func (c *Client) readCoverage(ctx context.Context, all []*coverageRequest) error
 		// statement in half the time of one with a subquery.
 		sql := fmt.Sprintf("SELECT job, version, partition, epoch, toInt64(max(next)), toInt64(toUnixTimestamp(max(flushed_at))),"+
 			" toInt64(toUnixTimestamp64Milli(maxIf(watermark, watermark <= now64(3) + toIntervalMillisecond(%[1]d)))), toUInt8(max(watermark) > now64(3) + toIntervalMillisecond(%[1]d)),"+
-			" toInt64(toUnixTimestamp64Milli(now64(3))), hex(max(topic_id)), "+uptimeColumns+" FROM %[2]s WHERE %[3]s GROUP BY job, version, partition, epoch%[4]s",
-			skew, c.name(LedgerTable), whereAny(some, func(r *coverageRequest) *Job { return r.job }), byKey)
-		err := c.hearing(ctx, "read the ledger", sql, func(scan func(...any) error) error {
+			" toInt64(toUnixTimestamp64Milli(now64(3))), hex(max(topic_id)), "+wire.UptimeColumns+" FROM %[2]s WHERE %[3]s GROUP BY job, version, partition, epoch%[4]s",
+			skew, c.Name(schema.LedgerTable), schema.WhereAny(some, func(r *coverageRequest) *schema.Job { return r.job }), schema.ByKey)
+		err := c.Hearing(ctx, "read the ledger", sql, func(scan func(...any) error) error {
 			var job, id string
 			var version uint32
 			var partition uint16
@@ -99,9 +93,9 @@ func (c *Client) readCoverage(ctx context.Context, all []*coverageRequest) error
 			if err := scan(&job, &version, &partition, &epoch, &next, &flushed, &watermark, &ahead, (*int64)(&now), &id); err != nil {
 				return err
 			}
-			topic, err := topicID(id)
+			topic, err := schema.TopicID(id)
 			for _, r := range some {
-				if r.job.is(job, version) {
+				if r.job.Is(job, version) {
 					r.covered.Add(int32(partition), audit.Covered{
 						Epoch: epoch, TopicID: topic, Next: next, Flushed: event.Time(flushed) * 1000, Watermark: event.Time(watermark), Ahead: ahead == 1,
 					})
@@ -124,24 +118,7 @@ func (c *Client) readCoverage(ctx context.Context, all []*coverageRequest) error
 	return nil
 }
 
-// A linesRequest is ledger lines of a job.
-type linesRequest struct {
-	job   *Job
-	lines []window.Line
-}
-
 // writeLines writes ledger lines of some jobs.
-func (c *Client) writeLines(ctx context.Context, all []linesRequest) error {
-	b := ledgerBlock()
-	for _, r := range all {
-		for i := range r.lines {
-			b.addLine(r.job, &r.lines[i])
-			if b.full(c.limit) {
-				if err := c.flush(ctx, c.shards[0], b); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return c.flush(ctx, c.shards[0], b)
+func (c *Client) writeLines(ctx context.Context, all [][]ledgerLine) error {
+	return insertAll(ctx, c, c.Shards[0], schema.LedgerTable, ledgerColumns(), slices.Concat(all...), func(ledgerLine) int { return 256 })
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/sinks/clickhouse/questions"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 	"weir/sinks/sinktest"
 )
 
@@ -25,7 +28,7 @@ func TestLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := suiteJob(spec)
-	j.Rollups = []Rollup{{Window: time.Minute}, {Window: 2 * time.Minute}}
+	j.Rollups = []schema.Rollup{{Window: time.Minute}, {Window: 2 * time.Minute}}
 	s := asking(t, c, j)
 	write(t, s, whole)
 	first, last := event.Time(1<<62), event.Time(0)
@@ -36,12 +39,12 @@ func TestLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	const step = 2 * time.Minute
-	all := Question{From: time.UnixMilli(int64(first)).Truncate(step), Until: time.UnixMilli(int64(last)).Truncate(step).Add(step)}
+	all := questions.Question{From: time.UnixMilli(int64(first)).Truncate(step), Until: time.UnixMilli(int64(last)).Truncate(step).Add(step)}
 	if all.Until.Sub(all.From) < 4*step {
 		t.Fatalf("the log has %v: it is too short", all.Until.Sub(all.From))
 	}
 	// told has the groups, steps and numbers of the rollups, and counted those of the state rows.
-	told := func(q Question) (rows []string) {
+	told := func(q questions.Question) (rows []string) {
 		t.Helper()
 		q.Long = true
 		got, err := s.Long(t.Context(), q)
@@ -54,19 +57,19 @@ func TestLong(t *testing.T) {
 		slices.Sort(rows)
 		return rows
 	}
-	counted := func(q Question, part int) (rows []string) {
+	counted := func(q questions.Question, part int) (rows []string) {
 		t.Helper()
 		var columns []string
 		for _, c := range q.Columns {
-			columns = append(columns, "toString("+quote(c)+")")
+			columns = append(columns, "toString("+wire.Quote(c)+")")
 		}
 		at, n := "toDateTime(0)", len(q.Columns)
 		if q.Step > 0 {
 			at, n = "at", n+1
 		}
 		sql := fmt.Sprintf("SELECT CAST([%s], 'Array(String)'), %s, ifNull(toString(tuple(*).%d), '') FROM (%s)", strings.Join(columns, ", "), at, n+part, s.SQL(q))
-		err := c.query(t.Context(), "test", sql, func(scan func(...any) error) error {
-			var r Told
+		err := c.Query(t.Context(), "test", sql, func(scan func(...any) error) error {
+			var r questions.Told
 			err := scan(&r.Group, &r.At, &r.Number)
 			rows = append(rows, fmt.Sprintf("%q %d %s", r.Group, r.At.Unix(), r.Number))
 			return err
@@ -87,7 +90,7 @@ func TestLong(t *testing.T) {
 		return texts
 	}
 	measures := []string{"hits"}
-	for m := range s.layout.counted {
+	for m := range s.layout.Counted {
 		if !slices.Contains([]string{"seen", "entry", "exit", "often"}, m.Name) { // which have no number
 			measures = append(measures, m.Name)
 		}
@@ -95,7 +98,7 @@ func TestLong(t *testing.T) {
 	if len(measures) < 9 {
 		t.Fatalf("%v", measures)
 	}
-	var asked []Question
+	var asked []questions.Question
 	for _, step := range []time.Duration{0, step} {
 		for _, columns := range [][]string{nil, {"page"}, {"country"}, {"country", "page"}} {
 			for _, g := range [][][]byte{group("", ""), group("/p/1", ""), group("/p/1", "DE")} {
@@ -136,7 +139,7 @@ func TestLong(t *testing.T) {
 		t.Errorf("%d groups, %d with a million people, %v; want %d", of, enough, err, len(everyone))
 	}
 	q.Least, q.Limit = 0, 2
-	if got, err := s.Long(t.Context(), q); err != nil || len(got) != 2 || !slices.EqualFunc(got, everyone[:2], func(a, b Told) bool { return a.Number == b.Number && a.Group[0] == b.Group[0] }) {
+	if got, err := s.Long(t.Context(), q); err != nil || len(got) != 2 || !slices.EqualFunc(got, everyone[:2], func(a, b questions.Told) bool { return a.Number == b.Number && a.Group[0] == b.Group[0] }) {
 		t.Errorf("the first two of %v are %v, %v", everyone, got, err)
 	}
 
@@ -149,17 +152,17 @@ func TestLong(t *testing.T) {
 		}
 	}
 	// Where no server has what all shards have, there are no rollups to ask.
-	one := c.shards
-	c.shards = append(c.shards[:1:1], c.shards[0])
-	var refused *Refused
+	one := c.Shards
+	c.Shards = append(c.Shards[:1:1], c.Shards[0])
+	var refused *questions.Refused
 	if rollups, _ := s.Rollups(); rollups != nil {
 		t.Errorf("on shards without a cluster: %v", rollups)
 	}
-	if _, err := s.Long(t.Context(), Question{Measure: "hits", From: all.From, Until: all.Until, Long: true}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "all shards") {
+	if _, err := s.Long(t.Context(), questions.Question{Measure: "hits", From: all.From, Until: all.Until, Long: true}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "all shards") {
 		t.Errorf("on shards without a cluster: %v", err)
 	}
-	c.shards = one
-	for want, q := range map[string]Question{
+	c.Shards = one
+	for want, q := range map[string]questions.Question{
 		"has the levels 0.5, 0.9, 0.95, 0.99": {Measure: "spread", Level: 0.3},
 		"size has to be a multiple of 60":     {Measure: "hits", Step: 90 * time.Second},
 	} {

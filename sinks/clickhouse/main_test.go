@@ -15,6 +15,11 @@ import (
 	"weir/measures/bloom"
 	"weir/measures/geo"
 	"weir/measures/hll"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/questions"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/verify"
+	"weir/sinks/clickhouse/wire"
 	"weir/window"
 )
 
@@ -24,10 +29,10 @@ func TestMain(m *testing.M) { localtest.Main(m) }
 func open(t testing.TB) *Client {
 	t.Helper()
 	url, database := localtest.Engine(t)
-	return dial(t, Config{URLs: []string{url}, Database: database})
+	return dial(t, wire.Config{URLs: []string{url}, Database: database})
 }
 
-func dial(t testing.TB, cfg Config) *Client {
+func dial(t testing.TB, cfg wire.Config) *Client {
 	t.Helper()
 	c, err := Open(cfg)
 	if err != nil {
@@ -50,63 +55,63 @@ func long(t *testing.T) {
 // as Client.Job does. In an empty database it runs the statements of a migration without
 // reading anything for them first, and makes the functions, which belong to the engine,
 // only once: together two thirds of what Migrate costs.
-func install(t testing.TB, c *Client, j Job) *Sink {
+func install(t testing.TB, c *Client, j schema.Job) *Sink {
 	t.Helper()
-	return without(t, c, j, func(object string, l *layout) bool {
-		return slices.Contains(auditViews, object) || slices.Contains(l.overNames(), object) || slices.Contains(l.idsNames(), object)
+	return without(t, c, j, func(object string, l *schema.Layout) bool {
+		return slices.Contains(verify.AuditViews, object) || slices.Contains(questions.Names(l), object)
 	})
 }
 
 // asking is install with the views that questions are asked of.
-func asking(t testing.TB, c *Client, j Job) *Sink {
+func asking(t testing.TB, c *Client, j schema.Job) *Sink {
 	t.Helper()
-	return without(t, c, j, func(object string, _ *layout) bool { return slices.Contains(auditViews, object) })
+	return without(t, c, j, func(object string, _ *schema.Layout) bool { return slices.Contains(verify.AuditViews, object) })
 }
 
 // full is install with all views, for tests that read weir_audit, or what Job says or Migrate does next.
-func full(t testing.TB, c *Client, j Job) *Sink {
+func full(t testing.TB, c *Client, j schema.Job) *Sink {
 	t.Helper()
-	return without(t, c, j, func(string, *layout) bool { return false })
+	return without(t, c, j, func(string, *schema.Layout) bool { return false })
 }
 
-func without(t testing.TB, c *Client, j Job, out func(object string, l *layout) bool) *Sink {
+func without(t testing.TB, c *Client, j schema.Job, out func(object string, l *schema.Layout) bool) *Sink {
 	t.Helper()
-	l, err := j.plan()
+	l, err := j.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}
 	begun.Lock()
-	first := !begun.databases[c.cfg.Database]
-	begun.databases[c.cfg.Database] = true
+	first := !begun.databases[c.Config.Database]
+	begun.databases[c.Config.Database] = true
 	begun.Unlock()
 	if !first {
-		if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
+		if _, err := c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		return c.sink(l)
 	}
 	begun.functions.Do(func() { functionsOn(t, c) })
-	ids, err := c.members(t.Context())
+	ids, err := c.Members(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, on := range c.shards {
-		inv := &inventory{database: true}
-		inv.member(ids, i)
-		steps, err := c.steps(inv, []*layout{l})
+	for i, on := range c.Shards {
+		inv := &migrate.Inventory{Database: true}
+		inv.Member(ids, i)
+		steps, err := migrate.Steps(c.DB, inv, []*schema.Layout{l})
 		if err != nil {
 			t.Fatal(err)
 		}
-		steps = slices.DeleteFunc(steps, func(s Statement) bool { return out(s.Object, l) })
+		steps = slices.DeleteFunc(steps, func(s migrate.Statement) bool { return out(s.Object, l) })
 		for _, s := range steps {
-			if slices.ContainsFunc(functions(), func(f function) bool { return f.name == s.Object }) {
+			if slices.ContainsFunc(schema.Functions(), func(f schema.Function) bool { return f.Name == s.Object }) {
 				continue
 			}
-			if err := c.execOn(t.Context(), shards{on}, "install "+s.Object, cmp.Or(s.run, s.SQL), queryTimeout); err != nil {
+			if err := c.ExecOn(t.Context(), wire.Shards{on}, "install "+s.Object, cmp.Or(s.Full, s.SQL), wire.QueryTimeout); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := c.record(t.Context(), on, steps); err != nil {
+		if err := migrate.Record(t.Context(), c.DB, on, steps); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -125,10 +130,10 @@ var begun = struct {
 const ages = 20_000 * 24 * time.Hour
 
 // clicks returns a job with a measure of every kind.
-func clicks() Job {
-	return Job{
+func clicks() schema.Job {
+	return schema.Job{
 		Topic: "clicks", Keep: 400 * 24 * time.Hour,
-		Rollups: []Rollup{{Window: time.Minute, KeepStates: 30 * 24 * time.Hour}, {Window: time.Hour, KeepStates: 30 * 24 * time.Hour}, {Window: 24 * time.Hour}},
+		Rollups: []schema.Rollup{{Window: time.Minute, KeepStates: 30 * 24 * time.Hour}, {Window: time.Hour, KeepStates: 30 * 24 * time.Hour}, {Window: 24 * time.Hour}},
 		Spec: &window.Spec{
 			Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
 			Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 64, MaxGroups: 50,
@@ -147,7 +152,7 @@ func clicks() Job {
 // It is for tests of the order of writes and rollups, which does not depend on the
 // measures, and is the same for every further rollup. The engine analyses its statements
 // in half the time.
-func actives() Job {
+func actives() schema.Job {
 	j := clicks()
 	j.Spec.Measures = j.Spec.Measures[1:2]
 	j.Rollups = j.Rollups[:2]
@@ -158,7 +163,7 @@ func actives() Job {
 func read(t testing.TB, c *Client, sql string) []string {
 	t.Helper()
 	var rows []string
-	err := c.shards.query(context.Background(), "test", "SELECT arrayStringConcat(arrayMap(x -> toString(x), [tuple(*)]), ' ') FROM ("+sql+")", func(scan func(...any) error) error {
+	err := c.Shards.Query(context.Background(), "test", "SELECT arrayStringConcat(arrayMap(x -> toString(x), [tuple(*)]), ' ') FROM ("+sql+")", func(scan func(...any) error) error {
 		var s string
 		err := scan(&s)
 		rows = append(rows, s)

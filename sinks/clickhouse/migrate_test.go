@@ -17,16 +17,19 @@ import (
 	"weir/measures/geo"
 	"weir/measures/hll"
 	"weir/measures/quantile"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 	"weir/window"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // locations returns the second preset: geohash cells and last positions.
-func locations() Job {
-	return Job{
+func locations() schema.Job {
+	return schema.Job{
 		Topic: "locations", Keep: 7 * 24 * time.Hour,
-		Rollups: []Rollup{{Window: time.Minute, Keep: 30 * 24 * time.Hour}, {Window: time.Hour}},
+		Rollups: []schema.Rollup{{Window: time.Minute, Keep: 30 * 24 * time.Hour}, {Window: time.Hour}},
 		Spec: &window.Spec{
 			Job: "locations", Version: 3, TimeField: "ts", TimeUnit: event.Millis,
 			Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 1 << 18, MaxGroups: 1_000_000,
@@ -37,9 +40,9 @@ func locations() Job {
 }
 
 // total returns a job without groups whose first rollup is longer than its window.
-func total() Job {
-	return Job{
-		Topic: "total", Keep: 7 * 24 * time.Hour, Rollups: []Rollup{{Window: 5 * time.Minute}, {Window: time.Hour}},
+func total() schema.Job {
+	return schema.Job{
+		Topic: "total", Keep: 7 * 24 * time.Hour, Rollups: []schema.Rollup{{Window: 5 * time.Minute}, {Window: time.Hour}},
 		Spec: &window.Spec{
 			Job: "total", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
 			Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 64, MaxGroups: 1,
@@ -52,26 +55,26 @@ func total() Job {
 // cluster, are those of the golden files. After a change: go test -update, and
 // read the difference.
 func TestGoldenSQL(t *testing.T) {
-	for file, cfg := range map[string]Config{
+	for file, cfg := range map[string]wire.Config{
 		"testdata/server.sql":  {URLs: []string{"http://localhost:8123"}, Database: "weir"},
 		"testdata/cluster.sql": {URLs: []string{"http://localhost:8123"}, Database: "weir", Cluster: "main"},
 		"testdata/shards.sql":  {Shards: [][]string{{"http://localhost:8123"}, {"http://localhost:8124"}}, Database: "weir", Cluster: "main"},
 	} {
 		c := dial(t, cfg)
-		jobs := []Job{clicks(), locations(), total()}
-		if c.sharded() {
-			jobs = []Job{actives()} // the others differ from those of a cluster in the same way
+		jobs := []schema.Job{clicks(), locations(), total()}
+		if c.Sharded() {
+			jobs = []schema.Job{actives()} // the others differ from those of a cluster in the same way
 		}
-		layouts, err := plans(jobs)
+		layouts, err := migrate.Plans(jobs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		steps, err := c.steps(&inventory{}, layouts)
+		steps, err := migrate.Steps(c.DB, &migrate.Inventory{}, layouts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		steps = append(steps, c.writer(&Account{User: "weir", Password: "hunter2"})...)
-		steps = append(steps, c.reader(&Account{User: "grafana", Password: "hunter2"})...)
+		steps = append(steps, migrate.WriterAccount(c.DB, &migrate.Account{User: "weir", Password: "hunter2"})...)
+		steps = append(steps, migrate.ReaderAccount(c.DB, &migrate.Account{User: "grafana", Password: "hunter2"})...)
 		var b strings.Builder
 		for _, s := range steps {
 			b.WriteString("-- " + s.Object + "\n" + s.SQL + ";\n\n")
@@ -97,31 +100,31 @@ func TestGoldenSQL(t *testing.T) {
 // TestViewColumns: the columns in the statement of a view are those of its query.
 func TestViewColumns(t *testing.T) {
 	c := open(t)
-	jobs := []Job{clicks(), locations(), total()}
+	jobs := []schema.Job{clicks(), locations(), total()}
 	jobs[0].Spec.Measures = append(jobs[0].Spec.Measures, window.Measure{Name: "latency", Kind: quantile.Kind, Path: "ms", Error: 0.01})
 	jobs[0].Spec.MaxGroups = 200_000 // its groups are plain strings, those of the other jobs dictionaries
 	for i := range jobs {
 		full(t, c, jobs[i])
 	}
-	if again, err := c.Migrate(t.Context(), jobs, Migration{}); err != nil || len(again) != 0 {
+	if again, err := c.Migrate(t.Context(), jobs, migrate.Options{}); err != nil || len(again) != 0 {
 		t.Errorf("a migration after these runs %v, %v", again, err)
 	}
-	layouts, err := plans(jobs)
+	layouts, err := migrate.Plans(jobs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	inv, err := c.inventory(t.Context(), c.shards[0])
+	inv, err := migrate.Take(t.Context(), c.DB, c.Shards[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	columns := func(name string) []string {
-		return read(t, c, "SELECT name, type FROM system.columns WHERE database = "+text(c.cfg.Database)+" AND table = "+text(name)+" ORDER BY position")
+		return read(t, c, "SELECT name, type FROM system.columns WHERE database = "+wire.Text(c.Config.Database)+" AND table = "+wire.Text(name)+" ORDER BY position")
 	}
-	for _, v := range c.views(inv, layouts) {
-		_, query, _ := strings.Cut(v.sql, "\nAS ")
-		run(t, c, "CREATE OR REPLACE VIEW "+c.name("plain")+" AS "+query)
-		if got, want := columns(v.name), columns("plain"); !slices.Equal(got, want) {
-			t.Errorf("%s:\n has %s\nwant %s", v.name, got, want)
+	for _, v := range migrate.Views(c.DB, inv, layouts) {
+		_, query, _ := strings.Cut(v.SQL, "\nAS ")
+		run(t, c, "CREATE OR REPLACE VIEW "+c.Name("plain")+" AS "+query)
+		if got, want := columns(v.Name), columns("plain"); !slices.Equal(got, want) {
+			t.Errorf("%s:\n has %s\nwant %s", v.Name, got, want)
 		}
 	}
 }
@@ -130,8 +133,8 @@ func TestViewColumns(t *testing.T) {
 // and a dry run changes nothing.
 func TestMigrateAgain(t *testing.T) {
 	c := open(t)
-	jobs := []Job{clicks(), total()}
-	dry, err := c.Migrate(t.Context(), jobs, Migration{DryRun: true})
+	jobs := []schema.Job{clicks(), total()}
+	dry, err := c.Migrate(t.Context(), jobs, migrate.Options{DryRun: true})
 	if err != nil || len(dry) < 20 {
 		t.Fatalf("%d statements, %v", len(dry), err)
 	}
@@ -143,7 +146,7 @@ func TestMigrateAgain(t *testing.T) {
 	var ids [3]string
 	for i := range errs {
 		wg.Go(func() {
-			if _, errs[i] = c.Migrate(t.Context(), jobs, Migration{}); errs[i] == nil {
+			if _, errs[i] = c.Migrate(t.Context(), jobs, migrate.Options{}); errs[i] == nil {
 				ids[i], errs[i] = c.ID(t.Context())
 			}
 		})
@@ -155,7 +158,7 @@ func TestMigrateAgain(t *testing.T) {
 	if id, err := c.ID(t.Context()); err != nil || len(id) < 16 || id != ids[2] {
 		t.Errorf("the database's id is %q, %v; it was %q", id, err, ids)
 	}
-	again, err := c.Migrate(t.Context(), jobs, Migration{})
+	again, err := c.Migrate(t.Context(), jobs, migrate.Options{})
 	if err != nil || len(again) != 0 {
 		t.Errorf("a second migration runs %v, %v", again, err)
 	}
@@ -164,10 +167,10 @@ func TestMigrateAgain(t *testing.T) {
 			t.Errorf("job %s: %v", j.Spec.Job, err)
 		}
 	}
-	if n := one(t, c, "SELECT uniqExact(object) FROM "+c.name("weir_schema")); n == "(0)" {
+	if n := one(t, c, "SELECT uniqExact(object) FROM "+c.Name("weir_schema")); n == "(0)" {
 		t.Error("nothing is recorded")
 	}
-	if got := read(t, c, "SELECT * FROM "+c.name("weir_audit")); len(got) != 0 {
+	if got := read(t, c, "SELECT * FROM "+c.Name("weir_audit")); len(got) != 0 {
 		t.Errorf("the audit of nothing finds %q", got)
 	}
 }
@@ -189,7 +192,7 @@ func TestMigrateForward(t *testing.T) {
 	if _, err := c.Job(t.Context(), j); !fatalWith(err, "job clicks: measure ids is new: run `weir migrate`") {
 		t.Errorf("a job with a new measure opens with %v", err)
 	}
-	steps, err := c.Migrate(t.Context(), []Job{j}, Migration{})
+	steps, err := c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,19 +206,19 @@ func TestMigrateForward(t *testing.T) {
 			t.Errorf("nothing is done about %s: %s", want, all)
 		}
 	}
-	if got := one(t, c, "SELECT create_table_query FROM system.tables WHERE database = "+text(c.cfg.Database)+" AND name = 'clicks_state'"); !strings.Contains(got, "TTL flushed_at + toIntervalSecond(43200000)") {
+	if got := one(t, c, "SELECT create_table_query FROM system.tables WHERE database = "+wire.Text(c.Config.Database)+" AND name = 'clicks_state'"); !strings.Contains(got, "TTL flushed_at + toIntervalSecond(43200000)") {
 		t.Errorf("the state table is %s", got)
 	}
-	if got := one(t, c, "SELECT groupArray(name) FROM (SELECT name FROM system.columns WHERE database = "+text(c.cfg.Database)+" AND table = 'clicks_1d' AND name LIKE 'latency%' ORDER BY name)"); got != "(['latency_p50','latency_p90','latency_p95','latency_p99'])" {
+	if got := one(t, c, "SELECT groupArray(name) FROM (SELECT name FROM system.columns WHERE database = "+wire.Text(c.Config.Database)+" AND table = 'clicks_1d' AND name LIKE 'latency%' ORDER BY name)"); got != "(['latency_p50','latency_p90','latency_p95','latency_p99'])" {
 		t.Errorf("the view has the columns %s", got)
 	}
-	if again, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(again) != 0 {
+	if again, err := c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{}); err != nil || len(again) != 0 {
 		t.Errorf("then it runs %v, %v", again, err)
 	}
 	// Now the rows live for ever again. Those that have expired are made again, and the views of windows that are asked for
 	// know how long they live.
 	j.Rollups[0].Keep = 0
-	steps, err = c.Migrate(t.Context(), []Job{j}, Migration{})
+	steps, err = c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{})
 	if err != nil || len(steps) < 3 || steps[0].Object != "clicks_1m_rollup progress" || !strings.HasSuffix(steps[1].SQL, "REMOVE TTL") {
 		t.Fatalf("without a lifetime it runs %v, %v", steps, err)
 	}
@@ -233,19 +236,19 @@ func TestMigrateForward(t *testing.T) {
 func TestRollupBesideMeasure(t *testing.T) {
 	less, more := actives(), actives()
 	more.Spec.Measures = append(more.Spec.Measures, window.Measure{Name: "ids", Kind: hll.Kind, Path: "id"})
-	begin := func(c *Client, j Job) *Sink {
+	begin := func(c *Client, j schema.Job) *Sink {
 		s, err := c.Job(t.Context(), j)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
-	migrate := func(c *Client, j Job) {
-		if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
+	migrate := func(c *Client, j schema.Job) {
+		if _, err := c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, first := range map[string]Job{"new": less, "back": more} {
+	for name, first := range map[string]schema.Job{"new": less, "back": more} {
 		t.Run(name, func(t *testing.T) {
 			c := open(t)
 			asking(t, c, first)
@@ -266,11 +269,11 @@ func TestRollupBesideMeasure(t *testing.T) {
 				if err := s.Rollup(t.Context(), true, 0); err != nil {
 					t.Fatal(err)
 				}
-				views := "SELECT hits, ids FROM " + c.name("clicks_1m") + " UNION ALL SELECT hits, ids FROM " + c.name("clicks_1h")
+				views := "SELECT hits, ids FROM " + c.Name("clicks_1m") + " UNION ALL SELECT hits, ids FROM " + c.Name("clicks_1h")
 				if got := strings.Join(read(t, c, views), " "); got != "(2,2) (2,2)" {
 					t.Errorf("hits and ids are %s", got)
 				}
-				return one(t, c, "SELECT max(opened), max(done) FROM "+c.name("weir_rollups"))
+				return one(t, c, "SELECT max(opened), max(done) FROM "+c.Name("weir_rollups"))
 			}
 			made := progress(before)
 			if again := progress(before); again != made {
@@ -286,7 +289,7 @@ func TestRollupBesideMeasure(t *testing.T) {
 			if err := after.Rollup(t.Context(), true, 0); err != nil {
 				t.Fatal(err)
 			}
-			if got := read(t, c, "SELECT job FROM "+c.name("weir_rollups")+" GROUP BY job, `rollup` HAVING max(done) <= (SELECT max(flushed_in) FROM "+c.name("clicks_state")+")"); len(got) > 0 {
+			if got := read(t, c, "SELECT job FROM "+c.Name("weir_rollups")+" GROUP BY job, `rollup` HAVING max(done) <= (SELECT max(flushed_in) FROM "+c.Name("clicks_state")+")"); len(got) > 0 {
 				t.Errorf("%d rollups are not done", len(got))
 			}
 		})
@@ -312,7 +315,7 @@ func rollupDropped(t *testing.T, restart bool) {
 		if err := s.Rollup(t.Context(), true, 0); err != nil {
 			t.Fatal(err)
 		}
-		if got := read(t, c, "SELECT hits, active FROM "+c.name("clicks_1h")+" ORDER BY window_start"); !slices.Equal(got, want) {
+		if got := read(t, c, "SELECT hits, active FROM "+c.Name("clicks_1h")+" ORDER BY window_start"); !slices.Equal(got, want) {
 			t.Errorf("the view has %s, want %s", got, want)
 		}
 	}
@@ -320,9 +323,9 @@ func rollupDropped(t *testing.T, restart bool) {
 	roll("(1,1)")
 	observe(t, op, 0, 1, noon, click(noon, "/", 2, "b"))
 	roll("(2,2)")
-	run(t, c, "DROP TABLE "+c.name("clicks_1h_rollup")+" SYNC")
-	run(t, c, "TRUNCATE TABLE "+c.name("clicks_state"))
-	if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
+	run(t, c, "DROP TABLE "+c.Name("clicks_1h_rollup")+" SYNC")
+	run(t, c, "TRUNCATE TABLE "+c.Name("clicks_state"))
+	if _, err := c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if restart {
@@ -356,19 +359,19 @@ func TestEachAuditView(t *testing.T) {
 	write(t, s, op.Take())
 	roll(t, s, true)
 	view := func() string {
-		return strings.Join(read(t, c, "SELECT kind, partition, chunk, expected, found FROM "+c.name("weir_audit")+" ORDER BY kind"), " ")
+		return strings.Join(read(t, c, "SELECT kind, partition, chunk, expected, found FROM "+c.Name("weir_audit")+" ORDER BY kind"), " ")
 	}
 	if got := view(); got != "" {
 		t.Fatalf("after a clean run: %s", got)
 	}
-	if got := one(t, c, "SELECT sum(hits) FROM "+c.name("clicks_1m")); got != "(20)" {
+	if got := one(t, c, "SELECT sum(hits) FROM "+c.Name("clicks_1m")); got != "(20)" {
 		t.Errorf("%s hits", got)
 	}
-	if got := one(t, c, "SELECT counted, malformed, events, events_counted, events_malformed, events_late FROM "+c.name(LedgerTable)+" FINAL"); got != "(10,0,30,20,10,0)" {
+	if got := one(t, c, "SELECT counted, malformed, events, events_counted, events_malformed, events_late FROM "+c.Name(schema.LedgerTable)+" FINAL"); got != "(10,0,30,20,10,0)" {
 		t.Errorf("the ledger has %s", got)
 	}
 	change := func(column string, n int) {
-		b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, epoch, partition, chunk, first, %s) VALUES ('clicks', %d, 0, 0, 0, 0, %d)", c.name(LedgerTable), column, j.Spec.Version, n))
+		b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, epoch, partition, chunk, first, %s) VALUES ('clicks', %d, 0, 0, 0, 0, %d)", c.Name(schema.LedgerTable), column, j.Spec.Version, n))
 	}
 	change("events_late", 1)
 	if got := view(); got != "('events',0,0,30,20)" {
@@ -387,19 +390,19 @@ func TestEachAuditView(t *testing.T) {
 
 // TestNames: jobs that cannot be stored are refused before any statement runs.
 func TestNames(t *testing.T) {
-	for name, change := range map[string]func(*Job){
-		"letters, digits and _": func(j *Job) { j.Spec.Job = "my job" },
-		"not begin with weir_":  func(j *Job) { j.Spec.Job = "weir_x" },
-		"no topic":              func(j *Job) { j.Topic = "" },
-		"is taken":              func(j *Job) { j.Spec.By[0].Name = "hits" },
-		`column "users_state"`:  func(j *Job) { j.Spec.By[0].Name = "users_state" },
-		"a letter first":        func(j *Job) { j.Spec.Measures[0].Name = "_users" },
-		"no multiple of":        func(j *Job) { j.Rollups[1].Window = 90 * time.Second },
-		"keep":                  func(j *Job) { j.Keep = 0 },
+	for name, change := range map[string]func(*schema.Job){
+		"letters, digits and _": func(j *schema.Job) { j.Spec.Job = "my job" },
+		"not begin with weir_":  func(j *schema.Job) { j.Spec.Job = "weir_x" },
+		"no topic":              func(j *schema.Job) { j.Topic = "" },
+		"is taken":              func(j *schema.Job) { j.Spec.By[0].Name = "hits" },
+		`column "users_state"`:  func(j *schema.Job) { j.Spec.By[0].Name = "users_state" },
+		"a letter first":        func(j *schema.Job) { j.Spec.Measures[0].Name = "_users" },
+		"no multiple of":        func(j *schema.Job) { j.Rollups[1].Window = 90 * time.Second },
+		"keep":                  func(j *schema.Job) { j.Keep = 0 },
 	} {
 		j := clicks()
 		change(&j)
-		if _, err := plans([]Job{j}); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := migrate.Plans([]schema.Job{j}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want %q", err, name)
 		}
 	}
@@ -407,11 +410,11 @@ func TestNames(t *testing.T) {
 	a, b := clicks(), clicks()
 	a.Spec.Version = 2
 	b.Spec.Job = "clicks_v2"
-	if _, err := plans([]Job{a, b}); !fatalWith(err, "belongs to job clicks already") {
+	if _, err := migrate.Plans([]schema.Job{a, b}); !fatalWith(err, "belongs to job clicks already") {
 		t.Errorf("shared tables: %v", err)
 	}
 	for d, want := range map[time.Duration]string{time.Minute: "1m", 90 * time.Second: "90s", time.Hour: "1h", 36 * time.Hour: "36h", 24 * time.Hour: "1d", 168 * time.Hour: "7d"} {
-		if got := span(d); got != want {
+		if got := schema.Span(d); got != want {
 			t.Errorf("%v is %s, want %s", d, got, want)
 		}
 	}
@@ -422,14 +425,14 @@ func TestNames(t *testing.T) {
 // UNKNOWN_ROLE for the grant to an account that does not exist.
 func TestAccountsAreUnderstood(t *testing.T) {
 	c := open(t)
-	account := &Account{User: "graf`ana", Password: "hunter2"}
-	for _, steps := range [][]Statement{c.writer(account), c.reader(account)} {
+	account := &migrate.Account{User: "graf`ana", Password: "hunter2"}
+	for _, steps := range [][]migrate.Statement{migrate.WriterAccount(c.DB, account), migrate.ReaderAccount(c.DB, account)} {
 		for i, s := range steps {
-			if strings.Contains(s.SQL+s.run, "hunter2") {
+			if strings.Contains(s.SQL+s.Full, "hunter2") {
 				t.Errorf("%s: the password is in it", s.Object)
 			}
-			err := c.exec(t.Context(), "try", cmp.Or(s.run, s.SQL), queryTimeout)
-			var refused *Error
+			err := c.Exec(t.Context(), "try", cmp.Or(s.Full, s.SQL), wire.QueryTimeout)
+			var refused *wire.Error
 			if want := []int32{497, 497, 511}[i]; !errors.As(err, &refused) || refused.Code != want {
 				t.Errorf("%s: the engine says %v, want %d; if it makes accounts now, test what one may do", s.Object, err, want)
 			}
@@ -443,7 +446,7 @@ func TestAccountsAreUnderstood(t *testing.T) {
 func TestRollupBesideOldList(t *testing.T) {
 	c := open(t)
 	j := actives()
-	all := []Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}}
+	all := []schema.Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}}
 	level := func(s *Sink, i int) {
 		t.Helper()
 		s.memos[i].due = time.Time{}
@@ -456,7 +459,7 @@ func TestRollupBesideOldList(t *testing.T) {
 	f := &tap{op: operator(t, j.Spec, 0)}
 	write(t, before, f.flow(t, 60))
 	roll(t, before, true)
-	j.Rollups = []Rollup{all[0], all[2]}
+	j.Rollups = []schema.Rollup{all[0], all[2]}
 	less := asking(t, c, j)
 	write(t, before, f.flow(t, 60))
 	level(before, 0)
@@ -473,17 +476,17 @@ func TestRollupBesideOldList(t *testing.T) {
 	write(t, more, f.flow(t, 60))
 	roll(t, less, true) // of 1m: 1h has nothing yet
 	exact(t, more, "1h is back, and a process without it rolls up")
-	more.quiet = -time.Hour
+	more.Quiet = -time.Hour
 	for _, f := range within(t, more, audit.Scope{From: 1}) {
 		t.Errorf("1h is back, and not made: %+v", f)
 	}
 	eager(t, c) // it judges no window whose rows may lack some themselves, as those of 1h do
-	if got := read(t, c, "SELECT kind, detail FROM "+c.name("weir_audit")); len(got) > 0 {
+	if got := read(t, c, "SELECT kind, detail FROM "+c.Name("weir_audit")); len(got) > 0 {
 		t.Errorf("1h is back, and not made: weir_audit has %q", got)
 	}
 	roll(t, more, true)
 	exact(t, more, "1h is back, and made")
-	run(t, c, "TRUNCATE TABLE "+c.name("clicks_1h_rollup"))
+	run(t, c, "TRUNCATE TABLE "+c.Name("clicks_1h_rollup"))
 	lost := 0
 	for _, f := range within(t, more, audit.Scope{From: 1}) {
 		if f.Class == audit.Lost && f.Length == 86_400_000 {
@@ -496,7 +499,7 @@ func TestRollupBesideOldList(t *testing.T) {
 }
 
 // notes returns what weir says of a job's tables at its start.
-func notes(t *testing.T, c *Client, j Job) string {
+func notes(t *testing.T, c *Client, j schema.Job) string {
 	t.Helper()
 	s, err := c.Job(t.Context(), j)
 	if err != nil {
@@ -522,12 +525,12 @@ func TestAltered(t *testing.T) {
 		{"CREATE OR REPLACE TABLE {clicks_1h_rollup} (a UInt8) ENGINE = MergeTree ORDER BY a", "", "its engine is MergeTree, weir made it AggregatingMergeTree"},
 	} {
 		named := func(sql string) string {
-			return strings.NewReplacer("{", quote(c.cfg.Database)+".", "}", "").Replace(sql)
+			return strings.NewReplacer("{", wire.Quote(c.Config.Database)+".", "}", "").Replace(sql)
 		}
 		run(t, c, named(a.sql))
 		for _, err := range []error{
 			func() error { _, err := c.Job(t.Context(), j); return err }(),
-			func() error { _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); return err }(),
+			func() error { _, err := c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{}); return err }(),
 		} {
 			if !fatalWith(err, a.words) || !fatalWith(err, "the table is not as `weir migrate` made it") {
 				t.Errorf("%s: %v, want %q", a.sql, err, a.words)
@@ -564,7 +567,7 @@ func TestMended(t *testing.T) {
 		{"a rollup dropped", "DROP TABLE {clicks_1h_rollup} SYNC", "there is no table clicks_1h_rollup: run `weir migrate`", "", "clicks_1h_rollup progress clicks_1h_rollup"},
 	} {
 		if a.sql != "" {
-			run(t, c, strings.NewReplacer("{", quote(c.cfg.Database)+".", "}", "").Replace(a.sql))
+			run(t, c, strings.NewReplacer("{", wire.Quote(c.Config.Database)+".", "}", "").Replace(a.sql))
 		}
 		switch s, err := c.Job(t.Context(), j); {
 		case a.refuse != "":
@@ -577,11 +580,11 @@ func TestMended(t *testing.T) {
 			t.Errorf("%s: the notes are %q, want %q", a.name, s.Notes, a.note)
 		}
 		if a.object == "weirSetCount" {
-			if got := fmt.Sprint(read(t, c, "SELECT kind, groups FROM "+c.name("weir_audit"))); got != "[('function','weirSetCount')]" {
+			if got := fmt.Sprint(read(t, c, "SELECT kind, groups FROM "+c.Name("weir_audit"))); got != "[('function','weirSetCount')]" {
 				t.Errorf("%s: weir_audit has %s", a.name, got)
 			}
 		}
-		steps, err := c.Migrate(t.Context(), []Job{j}, Migration{})
+		steps, err := c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{})
 		if got := about(steps); err != nil || got != a.object {
 			t.Errorf("%s: it migrates %s, %v, want %q", a.name, got, err, a.object)
 		}
@@ -590,24 +593,24 @@ func TestMended(t *testing.T) {
 		}
 	}
 	// A migration that was killed has recorded nothing.
-	run(t, c, "TRUNCATE TABLE "+c.name("weir_schema"))
+	run(t, c, "TRUNCATE TABLE "+c.Name("weir_schema"))
 	for _, want := range []bool{true, false} {
-		if steps, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(steps) > 0 != want {
+		if steps, err := c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{}); err != nil || len(steps) > 0 != want {
 			t.Errorf("without a record it migrates %s, %v", about(steps), err)
 		}
 	}
 	// Every table is as Config.Fsync says, in both directions.
 	const tables = 8 // weir's five, state rows, two rollups
 	for _, fsync := range []bool{true, false} {
-		c.cfg.Fsync = fsync
+		c.Config.Fsync = fsync
 		if got := notes(t, c, j); strings.Count(got, " settings") != tables {
 			t.Errorf("fsync %v: the notes are %s", fsync, got)
 		}
-		if steps, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(steps) != tables {
+		if steps, err := c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{}); err != nil || len(steps) != tables {
 			t.Errorf("fsync %v: it migrates %s, %v", fsync, about(steps), err)
 		}
 		want := map[bool]string{true: "(8)", false: "(0)"}[fsync]
-		if got := one(t, c, "SELECT countIf(create_table_query LIKE '%fsync_after_insert = 1, fsync_part_directory = 1%') FROM system.tables WHERE database = "+text(c.cfg.Database)); got != want {
+		if got := one(t, c, "SELECT countIf(create_table_query LIKE '%fsync_after_insert = 1, fsync_part_directory = 1%') FROM system.tables WHERE database = "+wire.Text(c.Config.Database)); got != want {
 			t.Errorf("fsync %v: %s tables have it, want %s", fsync, got, want)
 		}
 		if got := notes(t, c, j); got != "" {
@@ -617,7 +620,7 @@ func TestMended(t *testing.T) {
 }
 
 // about returns the objects of statements.
-func about(steps []Statement) string {
+func about(steps []migrate.Statement) string {
 	var all []string
 	for _, s := range steps {
 		all = append(all, s.Object)
@@ -630,34 +633,34 @@ func about(steps []Statement) string {
 func TestChanges(t *testing.T) {
 	const day = 24 * time.Hour
 	c := open(t)
-	was := func() Job {
+	was := func() schema.Job {
 		j := clicks()
 		j.Spec.Measures, j.Place = j.Spec.Measures[:2], "jobs[3]"
 		return j
 	}
 	full(t, c, was())
 	for name, x := range map[string]struct {
-		change func(j *Job)
+		change func(j *schema.Job)
 		refuse string // error of Job; empty: it opens, with
 		note   string
 	}{
-		"a group column more": {func(j *Job) { j.Spec.By = append(j.Spec.By, window.Dimension{Name: "lang", Path: "lang"}) }, "jobs[3].by was ", ""},
-		"another window": {func(j *Job) { j.Spec.Window, j.Rollups[0].Window = 30_000, 30*time.Second },
+		"a group column more": {func(j *schema.Job) { j.Spec.By = append(j.Spec.By, window.Dimension{Name: "lang", Path: "lang"}) }, "jobs[3].by was ", ""},
+		"another window": {func(j *schema.Job) { j.Spec.Window, j.Rollups[0].Window = 30_000, 30*time.Second },
 			"jobs[3].window was \"1m\", is \"30s\": put it back, or raise jobs[3].version to 2, which begins new tables and counts the log again as far as Kafka keeps it; the tables of version 1 stay", ""},
-		"another topic":     {func(j *Job) { j.Topic = "clicks2" }, "jobs[3].topic was clicks, is clicks2: put it back", ""},
-		"a measure changed": {func(j *Job) { j.Spec.Measures[0].Path = "visitor" }, "jobs[3].measures[0] (users).field was \"user\", is \"visitor\": put it back, or raise jobs[3].version to 2", ""},
-		"a measure more": {func(j *Job) {
+		"another topic":     {func(j *schema.Job) { j.Topic = "clicks2" }, "jobs[3].topic was clicks, is clicks2: put it back", ""},
+		"a measure changed": {func(j *schema.Job) { j.Spec.Measures[0].Path = "visitor" }, "jobs[3].measures[0] (users).field was \"user\", is \"visitor\": put it back, or raise jobs[3].version to 2", ""},
+		"a measure more": {func(j *schema.Job) {
 			j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "spots", Kind: geo.Kind, Path: "user", Lon: "lon", Lat: "lat"})
 		}, "job clicks: measure spots is new: run `weir migrate`", ""},
-		"a measure renamed":   {func(j *Job) { j.Spec.Measures[0].Name = "visitors" }, "measure visitors is new, and users is gone: a renamed measure begins empty: run `weir migrate`", ""},
-		"a measure removed":   {func(j *Job) { j.Spec.Measures = j.Spec.Measures[:1] }, "", "job clicks: measure active is no longer in jobs[3].measures: its values stay, and new windows lack it"},
-		"a rollup more":       {func(j *Job) { j.Rollups = append(j.Rollups, Rollup{Window: 7 * day}) }, "job clicks: rollup 7d is new: run `weir migrate`", ""},
-		"a rollup removed":    {func(j *Job) { j.Rollups = j.Rollups[:2] }, "", "rollup 1d is no longer in jobs[3].rollups: the table clicks_1d_rollup and the view clicks_1d stay and get nothing new"},
-		"another keep":        {func(j *Job) { j.Keep = 500 * day }, "", "want them: clicks_state ttl, "},
-		"a keep of a rollup":  {func(j *Job) { j.Rollups[2].Keep = 800 * day }, "", "clicks_1d_rollup ttl"},
-		"another keep_states": {func(j *Job) { j.Rollups[0].KeepStates = 60 * day }, "", "clicks_1m_rollup states ttl"},
-		"a version raised":    {func(j *Job) { j.Spec.Version = 3 }, "job clicks: version 3 is new: the newest with tables is 1: run `weir migrate`", ""},
-		"another job":         {func(j *Job) { j.Spec.Job = "visits" }, "job visits: it is new: run `weir migrate`", ""},
+		"a measure renamed":   {func(j *schema.Job) { j.Spec.Measures[0].Name = "visitors" }, "measure visitors is new, and users is gone: a renamed measure begins empty: run `weir migrate`", ""},
+		"a measure removed":   {func(j *schema.Job) { j.Spec.Measures = j.Spec.Measures[:1] }, "", "job clicks: measure active is no longer in jobs[3].measures: its values stay, and new windows lack it"},
+		"a rollup more":       {func(j *schema.Job) { j.Rollups = append(j.Rollups, schema.Rollup{Window: 7 * day}) }, "job clicks: rollup 7d is new: run `weir migrate`", ""},
+		"a rollup removed":    {func(j *schema.Job) { j.Rollups = j.Rollups[:2] }, "", "rollup 1d is no longer in jobs[3].rollups: the table clicks_1d_rollup and the view clicks_1d stay and get nothing new"},
+		"another keep":        {func(j *schema.Job) { j.Keep = 500 * day }, "", "want them: clicks_state ttl, "},
+		"a keep of a rollup":  {func(j *schema.Job) { j.Rollups[2].Keep = 800 * day }, "", "clicks_1d_rollup ttl"},
+		"another keep_states": {func(j *schema.Job) { j.Rollups[0].KeepStates = 60 * day }, "", "clicks_1m_rollup states ttl"},
+		"a version raised":    {func(j *schema.Job) { j.Spec.Version = 3 }, "job clicks: version 3 is new: the newest with tables is 1: run `weir migrate`", ""},
+		"another job":         {func(j *schema.Job) { j.Spec.Job = "visits" }, "job visits: it is new: run `weir migrate`", ""},
 	} {
 		j := was()
 		x.change(&j)
@@ -667,7 +670,7 @@ func TestChanges(t *testing.T) {
 			if !fatalWith(err, x.refuse) {
 				t.Errorf("%s: the job opens with %v, want %q", name, err, x.refuse)
 			}
-			if _, err := c.Migrate(t.Context(), []Job{j}, Migration{DryRun: true}); strings.Contains(x.refuse, "was ") != (err != nil) {
+			if _, err := c.Migrate(t.Context(), []schema.Job{j}, migrate.Options{DryRun: true}); strings.Contains(x.refuse, "was ") != (err != nil) {
 				t.Errorf("%s: it migrates with %v", name, err)
 			}
 		case err != nil || !strings.Contains(strings.Join(s.Notes, " "), x.note):
@@ -690,10 +693,10 @@ func TestVersions(t *testing.T) {
 		write(t, s, op.Take())
 	}
 	for range 2 {
-		if got := one(t, c, "SELECT sum(hits) FROM "+c.name("clicks_1m")); got != "(4)" {
+		if got := one(t, c, "SELECT sum(hits) FROM "+c.Name("clicks_1m")); got != "(4)" {
 			t.Errorf("the view counts %s, want version 2's 4", got)
 		}
-		if _, err := c.Migrate(t.Context(), []Job{old}, Migration{}); err != nil {
+		if _, err := c.Migrate(t.Context(), []schema.Job{old}, migrate.Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -703,7 +706,7 @@ func TestVersions(t *testing.T) {
 	if got := notes(t, c, next); got != "" {
 		t.Errorf("the newer version says %s", got)
 	}
-	if others, err := c.Others(t.Context(), []Job{total()}); err != nil || len(others) != 1 || others[0] != "clicks (version 2)" {
+	if others, err := migrate.Others(t.Context(), c.DB, []schema.Job{total()}); err != nil || len(others) != 1 || others[0] != "clicks (version 2)" {
 		t.Errorf("other jobs: %v, %v", others, err)
 	}
 }

@@ -9,6 +9,10 @@ import (
 
 	"weir/config"
 	"weir/internal/await"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/verify"
+	"weir/sinks/clickhouse/wire"
 	"weir/window"
 )
 
@@ -45,23 +49,23 @@ jobs:
 	for i := range cfg.Jobs {
 		c := &cfg.Jobs[i]
 		spec := c.Spec()
-		j := Job{Spec: spec, Topic: c.Topic, Keep: time.Duration(c.Keep)}
+		j := schema.Job{Spec: spec, Topic: c.Topic, Keep: time.Duration(c.Keep)}
 		for _, r := range c.Rollups {
-			j.Rollups = append(j.Rollups, Rollup{Window: time.Duration(r.Window)})
+			j.Rollups = append(j.Rollups, schema.Rollup{Window: time.Duration(r.Window)})
 		}
-		l, err := j.plan()
+		l, err := j.Plan()
 		if err != nil {
 			t.Fatal(err)
 		}
-		tables, views := l.objects()
+		tables, views := migrate.Objects(l)
 		for _, name := range tables {
-			views = append(views, name+AllShards)
+			views = append(views, name+wire.AllShards)
 		}
 		same("job "+c.Name, c.Tables(), append(tables, views...))
 	}
-	ours := slices.Clone(auditViews)
-	for _, table := range common() {
-		ours = append(ours, table.name)
+	ours := slices.Clone(verify.AuditViews)
+	for _, table := range schema.Common() {
+		ours = append(ours, table.Name)
 	}
 	same("weir itself", slices.Clone(config.OurTables), ours)
 }
@@ -73,8 +77,8 @@ func TestNamesAfterRestart(t *testing.T) {
 	c := open(t)
 	b := &backend{c: c}
 	again := func(name string) error {
-		b.exec(t, "DETACH TABLE "+c.name(name))
-		return c.exec(t.Context(), "test", "ATTACH TABLE "+c.name(name), await.Never)
+		b.exec(t, "DETACH TABLE "+c.Name(name))
+		return c.Exec(t.Context(), "test", "ATTACH TABLE "+c.Name(name), await.Never)
 	}
 	j := clicks()
 	j.Spec.By = nil
@@ -85,7 +89,7 @@ func TestNamesAfterRestart(t *testing.T) {
 		j.Spec.Measures[i].Name = name
 	}
 	s := asking(t, c, j)
-	tables, views := s.layout.objects()
+	tables, views := migrate.Objects(s.layout)
 	for _, name := range append(tables, views...) {
 		if err := again(name); err != nil {
 			t.Error(err)
@@ -93,11 +97,11 @@ func TestNamesAfterRestart(t *testing.T) {
 	}
 	for _, name := range []string{"not", "cube", "false", "inf", "infinity", "nan", "rollup", "top", "true"} {
 		_, _, err := config.Load(config.Options{File: "weir.yaml", Data: fmt.Appendf(nil, "jobs: [{name: j, topic: a, time: {field: ts}, window: 1m, by: [{name: '%s', field: x}]}]", name)})
-		if err == nil || !strings.Contains(err.Error(), "cannot read a table") {
+		if err == nil || !strings.Contains(err.Error(), "keeps for itself") {
 			t.Errorf("%s: %v", name, err)
 		}
-		b.exec(t, fmt.Sprintf("CREATE TABLE %s (`slot` UInt64, `%s` String) ENGINE = MergeTree ORDER BY (`slot`, `%[2]s`)", c.name("t_"+name), name))
-		b.exec(t, fmt.Sprintf("CREATE VIEW %s AS SELECT `%s`, count() AS hits FROM %s GROUP BY `%[2]s`", c.name("v_"+name), name, c.name("t_"+name)))
+		b.exec(t, fmt.Sprintf("CREATE TABLE %s (`slot` UInt64, `%s` String) ENGINE = MergeTree ORDER BY (`slot`, `%[2]s`)", c.Name("t_"+name), name))
+		b.exec(t, fmt.Sprintf("CREATE VIEW %s AS SELECT `%s`, count() AS hits FROM %s GROUP BY `%[2]s`", c.Name("v_"+name), name, c.Name("t_"+name)))
 		if again("v_"+name) == nil && again("t_"+name) == nil {
 			t.Errorf("ClickHouse reads tables and views with a column %s again: it need not be refused", name)
 		}

@@ -18,6 +18,8 @@ import (
 	"weir/measures/set"
 	"weir/measures/sum"
 	"weir/measures/topk"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 	"weir/window"
 )
 
@@ -63,7 +65,7 @@ var (
 	)
 )
 
-func newAsked(t *testing.T, c *Client, measures []window.Measure, rollups ...Rollup) *asked {
+func newAsked(t *testing.T, c *Client, measures []window.Measure, rollups ...schema.Rollup) *asked {
 	t.Helper()
 	functionsOn(t, c)
 	j := clicks()
@@ -133,7 +135,7 @@ func fitted(from, to, unit string) (first, last string) {
 // refusedBy asks a view, which has to refuse its parameters in these words.
 func refusedBy(t *testing.T, c *Client, ask, want string) {
 	t.Helper()
-	err := c.query(t.Context(), "ask", "SELECT count() FROM "+quote(c.cfg.Database)+"."+ask, func(func(...any) error) error { return nil })
+	err := c.Query(t.Context(), "ask", "SELECT count() FROM "+wire.Quote(c.Config.Database)+"."+ask, func(func(...any) error) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%s: %v, want %q", ask, err, want)
 	}
@@ -187,7 +189,7 @@ func (a *asked) calendar(from, to, unit, zone string) (all [][2]int64) {
 // TestOverLevels: a question reads the longest windows that fit, and all of them once.
 func TestOverLevels(t *testing.T) {
 	c := open(t)
-	a := newAsked(t, c, ofNumbers, Rollup{Window: time.Minute}, Rollup{Window: time.Hour}, Rollup{Window: 24 * time.Hour})
+	a := newAsked(t, c, ofNumbers, schema.Rollup{Window: time.Minute}, schema.Rollup{Window: time.Hour}, schema.Rollup{Window: 24 * time.Hour})
 	day := int64(noon/1000) - 43200
 	for i := range int64(96) {
 		a.count(sighting{day - 86400 + i*1800, "/0", 1, 100})
@@ -195,11 +197,11 @@ func TestOverLevels(t *testing.T) {
 	roll(t, a.Sink, true)
 	for _, v := range []string{"clicks_1m_rollup", "clicks_1h_rollup", "clicks_1d_rollup"} { // a mark in each row: so many hits more
 		more := map[string]int{"clicks_1m_rollup": 100, "clicks_1h_rollup": 10_000, "clicks_1d_rollup": 1_000_000}[v]
-		(&backend{c: c}).exec(t, fmt.Sprintf("INSERT INTO %s (page, window_start, hits) SELECT page, window_start, max(hits) + %d FROM %[1]s GROUP BY page, window_start", c.name(v), more))
+		(&backend{c: c}).exec(t, fmt.Sprintf("INSERT INTO %s (page, window_start, hits) SELECT page, window_start, max(hits) + %d FROM %[1]s GROUP BY page, window_start", c.Name(v), more))
 	}
 	ask := func(view, params, want string) {
 		t.Helper()
-		if got := fmt.Sprint(read(t, c, "SELECT hits FROM "+c.name(view)+"("+params+") ORDER BY window_start")); got != want {
+		if got := fmt.Sprint(read(t, c, "SELECT hits FROM "+c.Name(view)+"("+params+") ORDER BY window_start")); got != want {
 			t.Errorf("%s(%s): %s, want %s", view, params, got, want)
 		}
 	}
@@ -219,7 +221,7 @@ func TestOverLevels(t *testing.T) {
 // TestOverRefuses: a question that cannot be answered says why and what to do.
 func TestOverRefuses(t *testing.T) {
 	c := open(t)
-	newAsked(t, c, ofIDs, Rollup{Window: time.Minute})
+	newAsked(t, c, ofIDs, schema.Rollup{Window: time.Minute})
 	for ask, want := range map[string]string{
 		"clicks_over(from=now(), to=now(), size=90, every=60)":                                                     "size has to be a multiple of 60 seconds, the shortest windows of job clicks",
 		"clicks_over(from=now(), to=now(), size=0, every=60)":                                                      "size has to be a multiple of 60 seconds",
@@ -252,12 +254,12 @@ func TestOverRefuses(t *testing.T) {
 // has not begun, and the question about those that have begun is answered.
 func TestOverAhead(t *testing.T) {
 	c := open(t)
-	a := newAsked(t, c, ofIDs, Rollup{Window: time.Minute})
+	a := newAsked(t, c, ofIDs, schema.Rollup{Window: time.Minute})
 	day := time.Now().Unix()/86400*86400 - 86400
 	a.count(sighting{day, "/0", 1, 100}, sighting{day + 3*86400 + 120, "/0", 2, 100})
 	date := func(d int64) string { return time.Unix(d, 0).UTC().Format(time.DateOnly) }
 	for _, every := range []int{120, 3600, 86400} {
-		sql := fmt.Sprintf("SELECT toUnixTimestamp(window_start) - %d, uniqExact(window_end) > 0, max(hits) FROM %s(from='%s', to='%s', unit='day', zone='UTC', every=%d) GROUP BY ALL", day, c.name("clicks_cumulative_total"), date(day), date(day+5*86400), every)
+		sql := fmt.Sprintf("SELECT toUnixTimestamp(window_start) - %d, uniqExact(window_end) > 0, max(hits) FROM %s(from='%s', to='%s', unit='day', zone='UTC', every=%d) GROUP BY ALL", day, c.Name("clicks_cumulative_total"), date(day), date(day+5*86400), every)
 		if got := fmt.Sprint(read(t, c, sql)); got != "[(0,1,1)]" {
 			t.Errorf("every %d s: %s", every, got)
 		}
@@ -268,14 +270,14 @@ func TestOverAhead(t *testing.T) {
 // of which rows have expired are left out.
 func TestOverExpired(t *testing.T) {
 	c := open(t)
-	a := newAsked(t, c, ofEveryKind, Rollup{Window: time.Minute, Keep: 48 * time.Hour}, Rollup{Window: time.Hour, KeepStates: 24 * time.Hour})
+	a := newAsked(t, c, ofEveryKind, schema.Rollup{Window: time.Minute, Keep: 48 * time.Hour}, schema.Rollup{Window: time.Hour, KeepStates: 24 * time.Hour})
 	now := time.Now().Unix()
 	recent, old := now/3600*3600-3*3600, now/3600*3600-72*3600
 	a.count(random(rand.New(rand.NewPCG(1, 18)), 50, old, old+7200)...)
 	a.count(random(rand.New(rand.NewPCG(1, 18)), 50, recent, recent+7200)...)
 	ask := func(from int64, size int, want string) {
 		t.Helper()
-		sql := fmt.Sprintf("SELECT hits, people, active, seen > 0, round(revenue) > 0 FROM %s(from=toDateTime(%d), to=toDateTime(%[2]d + 7200), size=%d, every=%[3]d) ORDER BY window_start", c.name("clicks_over_total"), from, size)
+		sql := fmt.Sprintf("SELECT hits, people, active, seen > 0, round(revenue) > 0 FROM %s(from=toDateTime(%d), to=toDateTime(%[2]d + 7200), size=%d, every=%[3]d) ORDER BY window_start", c.Name("clicks_over_total"), from, size)
 		if got := fmt.Sprint(read(t, c, sql)); got != want {
 			t.Errorf("windows of %d s: %s, want %s", size, got, want)
 		}
@@ -284,6 +286,6 @@ func TestOverExpired(t *testing.T) {
 	ask(recent, 3600, "[(31,23,23,1,1) (19,14,14,1,1)]")
 	roll(t, a.Sink, true)
 	ask(recent, 3600, "[(31,23,23,1,1) (19,14,14,1,1)]")
-	(&backend{c: c}).exec(t, "INSERT INTO "+c.name("clicks_1h_rollup")+" (page, window_start, hits, people) VALUES ('/9', toDateTime("+fmt.Sprint(recent)+"), 3, 2)")
+	(&backend{c: c}).exec(t, "INSERT INTO "+c.Name("clicks_1h_rollup")+" (page, window_start, hits, people) VALUES ('/9', toDateTime("+fmt.Sprint(recent)+"), 3, 2)")
 	ask(recent, 3600, "[(34,NULL,23,1,1) (19,14,14,1,1)]")
 }

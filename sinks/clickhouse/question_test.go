@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/sinks/clickhouse/questions"
+	"weir/sinks/clickhouse/wire"
 	"weir/sinks/sinktest"
 )
 
@@ -30,8 +32,8 @@ func TestQuestion(t *testing.T) {
 	for row := range whole.Table.Rows {
 		first, last = min(first, row.Window()), max(last, row.Window())
 	}
-	all := Question{From: time.UnixMilli(int64(first)), Until: time.UnixMilli(int64(last + spec.Window))}
-	view := c.name("suite_1m")
+	all := questions.Question{From: time.UnixMilli(int64(first)), Until: time.UnixMilli(int64(last + spec.Window))}
+	view := c.Name("suite_1m")
 	same := func(name, got, want string) {
 		t.Helper()
 		g, w := read(t, c, got), read(t, c, want)
@@ -42,9 +44,9 @@ func TestQuestion(t *testing.T) {
 		}
 	}
 	columns := map[string][]string{"hits": {"hits"}}
-	for m := range s.layout.counted {
-		for name := range m.shows("") {
-			columns[m.Name] = append(columns[m.Name], quote(name))
+	for m := range s.layout.Counted {
+		for name := range m.Shows("") {
+			columns[m.Name] = append(columns[m.Name], wire.Quote(name))
 		}
 	}
 	for name, shown := range columns {
@@ -68,9 +70,9 @@ func TestQuestion(t *testing.T) {
 	q.Measure, q.Step = "revenue", 5*time.Minute
 	same("revenue", s.SQL(q), fmt.Sprintf("SELECT toDateTime(%d + intDiv(toUnixTimestamp(window_start) - %[1]d, 300) * 300, 'UTC') AS at, sum(revenue) FROM %s GROUP BY at", q.From.Unix(), view))
 	q.Measure, q.Precision, q.Step = "places", 2, 0
-	same("heat", s.SQL(q), "SELECT substring(geohash, 1, 2) AS cell, count() FROM (SELECT member, argMax(geohash, (ts, score)) AS geohash FROM "+c.name("suite_places")+" GROUP BY member) GROUP BY cell")
-	q.Precision, q.Within = 3, strings.Trim(read(t, c, "SELECT substring(geohash, 1, 1) FROM "+c.name("suite_places")+" LIMIT 1")[0], "()'")
-	same("heat within a cell", s.SQL(q), "SELECT substring(geohash, 1, 3) AS cell, count() FROM (SELECT member, argMax(geohash, (ts, score)) AS geohash FROM "+c.name("suite_places")+" GROUP BY member) WHERE startsWith(cell, '"+q.Within+"') GROUP BY cell")
+	same("heat", s.SQL(q), "SELECT substring(geohash, 1, 2) AS cell, count() FROM (SELECT member, argMax(geohash, (ts, score)) AS geohash FROM "+c.Name("suite_places")+" GROUP BY member) GROUP BY cell")
+	q.Precision, q.Within = 3, strings.Trim(read(t, c, "SELECT substring(geohash, 1, 1) FROM "+c.Name("suite_places")+" LIMIT 1")[0], "()'")
+	same("heat within a cell", s.SQL(q), "SELECT substring(geohash, 1, 3) AS cell, count() FROM (SELECT member, argMax(geohash, (ts, score)) AS geohash FROM "+c.Name("suite_places")+" GROUP BY member) WHERE startsWith(cell, '"+q.Within+"') GROUP BY cell")
 	q = all
 	q.Step, q.Returning = 5*time.Minute, true
 	for _, name := range []string{"active", "people"} {
@@ -83,7 +85,7 @@ func TestQuestion(t *testing.T) {
 		union := all
 		union.Measure, union.Until = name, other.Until
 		var n [3]int
-		for i, of := range []Question{one, other, union} {
+		for i, of := range []questions.Question{one, other, union} {
 			if _, err := fmt.Sscan(strings.Trim(read(t, c, s.SQL(of))[0], "()"), &n[i]); err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ import (
 	"weir/demo/local/localtest"
 	"weir/internal/await"
 	"weir/internal/kafkatest"
+	"weir/sinks/clickhouse/wire"
 )
 
 // TestQuestions: however many questions are not answered, the jobs write: questions take half of
@@ -49,14 +50,14 @@ func TestQuestions(t *testing.T) {
 		forward.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	c := dial(t, Config{URLs: []string{server.URL}, Database: database, InsertTimeout: await.Never})
+	c := dial(t, wire.Config{URLs: []string{server.URL}, Database: database, InsertTimeout: await.Never})
 	s := install(t, c, clicks())
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/p/1", 1, "1"))
 	changes := op.Take()
 	changes.Table.Seal()
 
-	const questions = 2 * connectionsMost
+	const questions = 4 * wire.QuestionsMost
 	done := make(chan error, questions)
 	for range questions {
 		go func() {
@@ -65,8 +66,8 @@ func TestQuestions(t *testing.T) {
 		}()
 	}
 	await.Until(t, func() error {
-		if n := held.Load(); n < questionsMost {
-			return fmt.Errorf("%d questions are under way, want %d", n, questionsMost)
+		if n := held.Load(); n < wire.QuestionsMost {
+			return fmt.Errorf("%d questions are under way, want %d", n, wire.QuestionsMost)
 		}
 		return nil
 	})
@@ -84,8 +85,8 @@ func TestQuestions(t *testing.T) {
 			t.Errorf("a question that waited: %v", err)
 		}
 	}
-	if most.Load() != questionsMost {
-		t.Errorf("%d questions at a time, want %d", most.Load(), questionsMost)
+	if most.Load() != wire.QuestionsMost {
+		t.Errorf("%d questions at a time, want %d", most.Load(), wire.QuestionsMost)
 	}
 }
 
@@ -103,11 +104,11 @@ func TestQuestionGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(engine.Kill)
-	c := dial(t, Config{URLs: []string{engine.URL()}, Database: "default"})
+	c := dial(t, wire.Config{URLs: []string{engine.URL()}, Database: "default"})
 	runs := func(want int) func() error {
 		return func() error {
 			var n int
-			err := c.home().query(t.Context(), "look", "SELECT toInt64(count()) FROM system.processes WHERE query LIKE 'SELECT sum(sipHash64(number))%'", func(scan func(...any) error) error {
+			err := c.Home().Query(t.Context(), "look", "SELECT toInt64(count()) FROM system.processes WHERE query LIKE 'SELECT sum(sipHash64(number))%'", func(scan func(...any) error) error {
 				var found int64
 				err := scan(&found)
 				n = int(found)
@@ -122,7 +123,7 @@ func TestQuestionGivenUp(t *testing.T) {
 	ctx, giveUp := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- c.home().question(ctx, "ask", "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)", func(func(...any) error) error { return nil })
+		ended <- c.Home().Question(ctx, "ask", "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)", func(func(...any) error) error { return nil })
 	}()
 	await.Until(t, runs(1))
 	giveUp()
@@ -137,7 +138,7 @@ func TestQuestionGivenUp(t *testing.T) {
 func TestRowRefused(t *testing.T) {
 	c := open(t)
 	rows := 0
-	err := c.query(t.Context(), "read states", "SELECT number FROM numbers(3)", func(func(...any) error) error {
+	err := c.Query(t.Context(), "read states", "SELECT number FROM numbers(3)", func(func(...any) error) error {
 		rows++
 		return fmt.Errorf("state %d: %w", rows, io.EOF)
 	})

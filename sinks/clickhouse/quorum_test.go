@@ -108,13 +108,6 @@ func (c *cluster) flushes(mistake string) error {
 // for ever, whichever minority of the disks is lost. With a quorum of one, or with the ledger
 // before the rows, the model finds one: so it can fail.
 func TestQuorum(t *testing.T) {
-	url := []string{"http://localhost:8123"}
-	if got := dial(t, Config{URLs: url, Database: "weir", Cluster: "main"}).writeSettings()["insert_quorum"]; got != "auto" {
-		t.Fatalf("insert_quorum %v on a cluster, want the majority", got)
-	}
-	if got := dial(t, Config{URLs: url, Database: "weir"}).writeSettings()["insert_quorum"]; got != nil {
-		t.Fatalf("insert_quorum %v on one server, want none", got)
-	}
 	majority := func(replicas int) int { return replicas/2 + 1 }
 	const schedules = 2000
 	for _, c := range []struct {

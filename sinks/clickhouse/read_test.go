@@ -28,7 +28,7 @@ func TestReadNames(t *testing.T) {
 	if err := sink.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
-	if odd := read(t, sink.client, "SELECT * FROM "+sink.client.name("weir_audit")); len(odd) > 0 {
+	if odd := read(t, sink.client, "SELECT * FROM "+sink.client.Name("weir_audit")); len(odd) > 0 {
 		t.Error(odd)
 	}
 	a := audit.New(audit.Job{Name: j.Spec.Job, Topic: j.Topic, Chunk: j.Spec.Chunk}, audit.Scope{From: 1})

@@ -9,6 +9,7 @@ import (
 
 	"weir/event"
 	"weir/flow/rounds"
+	"weir/sinks/clickhouse/wire"
 )
 
 // Repaired says what a repair did to one rollup.
@@ -28,18 +29,18 @@ type Repaired struct {
 // does not lower a number that was raised by hand.
 func (s *Sink) Repair(ctx context.Context, from, until event.Time, progress func(table string, made, total int)) ([]Repaired, error) {
 	var all []Repaired
-	for i := range s.layout.levels {
+	for i := range s.layout.Levels {
 		d := s.level(i)
-		first, last := int64(from)/1000/d.v.seconds*d.v.seconds, int64(math.MaxUint32)/d.v.seconds*d.v.seconds
+		first, last := int64(from)/1000/d.Level.Seconds*d.Level.Seconds, int64(math.MaxUint32)/d.Level.Seconds*d.Level.Seconds
 		if until > 0 {
-			last = min(last, (int64(until)/1000-1)/d.v.seconds*d.v.seconds)
+			last = min(last, (int64(until)/1000-1)/d.Level.Seconds*d.Level.Seconds)
 		}
 		d.windows = []rounds.Window{{Start: first}, {Start: last}}
 		list, rows, err := s.windows(ctx, d)
 		if err != nil {
 			return all, err
 		}
-		r := Repaired{Table: d.v.table}
+		r := Repaired{Table: d.Level.Table}
 		if r.Left, err = s.alone(ctx, d); err != nil {
 			return all, err
 		}
@@ -49,11 +50,11 @@ func (s *Sink) Repair(ctx context.Context, from, until event.Time, progress func
 			err := s.makeAnew(ctx, d, rest[:n], rows)
 			s.mu.Unlock()
 			if err != nil {
-				return append(all, r), fmt.Errorf("repair of %s: %w", d.v.table, err)
+				return append(all, r), fmt.Errorf("repair of %s: %w", d.Level.Table, err)
 			}
 			rest = rest[n:]
 			if r.Made += n; progress != nil {
-				progress(d.v.table, r.Made, len(list))
+				progress(d.Level.Table, r.Made, len(list))
 			}
 		}
 		all = append(all, r)
@@ -63,9 +64,9 @@ func (s *Sink) Repair(ctx context.Context, from, until event.Time, progress func
 
 // windows returns the windows within d.Range that have rows to be made from, and how many
 // rows each has.
-func (s *Sink) windows(ctx context.Context, d levelData) (list []rounds.Window, rows map[int64]uint64, err error) {
+func (s *Sink) windows(ctx context.Context, d making) (list []rounds.Window, rows map[int64]uint64, err error) {
 	rows = map[int64]uint64{}
-	err = s.client.shards.queryFor(ctx, "count rows to roll up", render("counts", d), counting(rows))
+	err = s.client.Shards.QueryFor(ctx, "count rows to roll up", render("counts", d), wire.Counting(rows))
 	for _, start := range slices.Sorted(maps.Keys(rows)) {
 		list = append(list, rounds.Window{Start: start})
 	}
@@ -74,10 +75,10 @@ func (s *Sink) windows(ctx context.Context, d levelData) (list []rounds.Window, 
 
 // alone returns the number of windows of the rollup within d.Range that have no rows to
 // be made from, of each shard.
-func (s *Sink) alone(ctx context.Context, d levelData) (n int, err error) {
+func (s *Sink) alone(ctx context.Context, d making) (n int, err error) {
 	sql := fmt.Sprintf("SELECT toInt64(uniqExact(window_start)) FROM %s WHERE %s AND window_start NOT IN (SELECT %s FROM %s WHERE %s)",
 		d.Table(), d.Range(), d.Start(), d.Source(), d.Range())
-	err = s.client.shards.queryFor(ctx, "look for windows without rows", sql, func(scan func(...any) error) error {
+	err = s.client.Shards.QueryFor(ctx, "look for windows without rows", sql, func(scan func(...any) error) error {
 		var found int64
 		err := scan(&found)
 		n += int(found)

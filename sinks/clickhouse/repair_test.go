@@ -9,6 +9,7 @@ import (
 
 	"weir/audit"
 	"weir/event"
+	"weir/sinks/clickhouse/schema"
 )
 
 func findings(t *testing.T, s *Sink) (all []audit.Finding) {
@@ -38,36 +39,36 @@ func TestRepair(t *testing.T) {
 	j := clicks()
 	j.Keep = ages
 	j.Spec.Measures = j.Spec.Measures[1:3] // TestAuditMeasures has the rest
-	j.Rollups = []Rollup{{Window: 7 * time.Minute}, {Window: 35 * time.Minute}, {Window: 7 * 24 * time.Hour}}
+	j.Rollups = []schema.Rollup{{Window: 7 * time.Minute}, {Window: 35 * time.Minute}, {Window: 7 * 24 * time.Hour}}
 	s := full(t, c, j)
 	b := &backend{c: c}
 	f := &tap{op: operator(t, s.layout.Spec, 0), minute: true}
 	write(t, s, f.flow(t, 100))
 	roll(t, s, true)
 	roll(t, s, true)
-	s.quiet = -time.Hour
+	s.Quiet = -time.Hour
 	if got := findings(t, s); len(got) > 0 {
 		t.Fatalf("after a clean run: %+v", got)
 	}
 	views := []string{"clicks_7m", "clicks_35m", "clicks_7d"}
 	show := func() (all []string) {
 		for _, v := range views {
-			all = append(all, read(t, c, "SELECT page, toUnixTimestamp(window_start) AS w, hits, active, seen FROM "+c.name(v)+" ORDER BY page, w")...)
+			all = append(all, read(t, c, "SELECT page, toUnixTimestamp(window_start) AS w, hits, active, seen FROM "+c.Name(v)+" ORDER BY page, w")...)
 		}
 		return all
 	}
 	want := show()
 	for i, v := range views {
 		roll(t, s, true) // the audit does not judge rows that a repair has just made until the next rollup
-		b.exec(t, "TRUNCATE TABLE "+c.name(v+"_rollup"))
+		b.exec(t, "TRUNCATE TABLE "+c.Name(v+"_rollup"))
 		behind := 0
 		for _, f := range findings(t, s) {
-			if f.Class == audit.Behind && f.Length == event.Time(s.layout.levels[i].seconds)*1000 {
+			if f.Class == audit.Behind && f.Length == event.Time(s.layout.Levels[i].Seconds)*1000 {
 				behind++
 			}
 		}
-		if n := fmt.Sprintf("(%d)", behind); behind == 0 || one(t, c, "SELECT count() FROM "+c.name("weir_audit")+" WHERE kind = 'rollup' AND detail LIKE '"+v+"_rollup%'") != n {
-			t.Errorf("%s emptied: %d findings, the view has %v", v, behind, read(t, c, "SELECT * FROM "+c.name("weir_audit")))
+		if n := fmt.Sprintf("(%d)", behind); behind == 0 || one(t, c, "SELECT count() FROM "+c.Name("weir_audit")+" WHERE kind = 'rollup' AND detail LIKE '"+v+"_rollup%'") != n {
+			t.Errorf("%s emptied: %d findings, the view has %v", v, behind, read(t, c, "SELECT * FROM "+c.Name("weir_audit")))
 		}
 		if i == 0 { // repair one half first
 			half := event.Time(noon + 50*60_000)
@@ -92,7 +93,7 @@ func TestRepair(t *testing.T) {
 		}
 	}
 	// State rows are gone, by their TTL or by hand: the rollups stay as they are.
-	b.exec(t, "ALTER TABLE "+c.name("clicks_state")+fmt.Sprintf(" DELETE WHERE window_start < toDateTime(%d, 'UTC') SETTINGS mutations_sync = 1", noon/1000+30*60))
+	b.exec(t, "ALTER TABLE "+c.Name("clicks_state")+fmt.Sprintf(" DELETE WHERE window_start < toDateTime(%d, 'UTC') SETTINGS mutations_sync = 1", noon/1000+30*60))
 	done, err := s.Repair(t.Context(), 0, 0, nil)
 	if err != nil || done[0].Left == 0 || done[0].Made == 0 || done[1].Left != 0 {
 		t.Errorf("repaired without some state rows: %+v, %v", done, err)
@@ -109,14 +110,14 @@ func TestAuditTail(t *testing.T) {
 	j := actives()
 	j.Rollups[0].Keep = 24 * time.Hour
 	s := install(t, c, j)
-	s.quiet = -time.Hour
+	s.Quiet = -time.Hour
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	write(t, s, f.flow(t, 6))
 	if got := findings(t, s); len(got) > 0 {
 		t.Errorf("before a rollup: %+v", got)
 	}
 	roll(t, s, true)
-	(&backend{c: c}).exec(t, "TRUNCATE TABLE "+c.name("clicks_1m_rollup"))
+	(&backend{c: c}).exec(t, "TRUNCATE TABLE "+c.Name("clicks_1m_rollup"))
 	var kinds []string
 	for _, f := range findings(t, s) {
 		kinds = append(kinds, f.Class.String())

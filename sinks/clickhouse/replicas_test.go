@@ -20,6 +20,9 @@ import (
 	"weir/demo/local/localtest"
 	"weir/event"
 	"weir/internal/await"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 )
 
 // A door is an address of an engine, which may be closed in different ways. If it leads to
@@ -122,9 +125,9 @@ func (d *door) open() { d.shut.Store(nil) }
 func TestBrokenOff(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	d := newDoor(t, engine, database, database)
-	c := dial(t, Config{URLs: []string{d.url}, Database: database})
+	c := dial(t, wire.Config{URLs: []string{d.url}, Database: database})
 	ask := func() (sum uint64, err error) {
-		err = c.query(t.Context(), "ask", "SELECT number, repeat('x', 1000) FROM numbers(100)", func(scan func(...any) error) error {
+		err = c.Query(t.Context(), "ask", "SELECT number, repeat('x', 1000) FROM numbers(100)", func(scan func(...any) error) error {
 			var n uint64
 			var s string
 			err := scan(&n, &s)
@@ -139,7 +142,7 @@ func TestBrokenOff(t *testing.T) {
 		}
 		d.close(how)
 		sum, err := ask()
-		var e *Error
+		var e *wire.Error
 		if how == "breaks off once" && (err != nil || sum != 4950) {
 			t.Errorf("%s: the sum is %d, %v", how, sum, err)
 		}
@@ -155,7 +158,7 @@ func TestReplicas(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	doors := []*door{newDoor(t, engine, database, database), newDoor(t, engine, database, database)}
 	var said bytes.Buffer
-	c := dial(t, Config{
+	c := dial(t, wire.Config{
 		URLs: []string{doors[0].url, doors[1].url}, Database: database, InsertTimeout: 3 * time.Second,
 		Log: slog.New(slog.NewTextHandler(&said, nil)),
 	})
@@ -189,18 +192,26 @@ func TestReplicas(t *testing.T) {
 		}
 		shut.open()
 	}
-	if got := one(t, c, "SELECT sum(hits), sum(active) FROM "+c.name("clicks_1m")); got != fmt.Sprintf("(%d,%[1]d)", flushes*each) {
+	if got := one(t, c, "SELECT sum(hits), sum(active) FROM "+c.Name("clicks_1m")); got != fmt.Sprintf("(%d,%[1]d)", flushes*each) {
 		t.Errorf("hits and users by the view: %s, want %d", got, flushes*each)
 	}
 	// A statement that cannot be answered is no fault of the server.
-	at := c.shards[0].at.Load()
+	asked := func() int {
+		before := doors[0].asked.Load()
+		one(t, c, "SELECT 1")
+		if doors[0].asked.Load() > before {
+			return 0
+		}
+		return 1
+	}
+	at := asked()
 	other := doors[1-at].asked.Load()
 	for _, sql := range []string{"SELECT throwIf(1, 'ask for less')", "SELECT toDateTime(1, 'Nowhere/At_All')", "SELECT FROM WHERE"} {
-		if err := c.query(t.Context(), "ask", sql, func(func(...any) error) error { return nil }); err == nil {
+		if err := c.Query(t.Context(), "ask", sql, func(func(...any) error) error { return nil }); err == nil {
 			t.Errorf("%s has an answer", sql)
 		}
 	}
-	if now, n := c.shards[0].at.Load(), doors[1-at].asked.Load()-other; now != at || n != 0 {
+	if n, now := doors[1-at].asked.Load()-other, asked(); now != at || n != 0 {
 		t.Errorf("mistaken statements made %d requests to the other replica, and replica %d is asked instead of %d", n, now, at)
 	}
 	doors[1].close("refuses")
@@ -227,16 +238,16 @@ func TestOtherDatabase(t *testing.T) {
 	_, other := localtest.Engine(t)
 	first, second := newDoor(t, engine, database, database), newDoor(t, engine, database, other)
 	for _, d := range []*door{first, second} {
-		if _, err := dial(t, Config{URLs: []string{d.url}, Database: database}).Migrate(t.Context(), []Job{actives()}, Migration{}); err != nil {
+		if _, err := dial(t, wire.Config{URLs: []string{d.url}, Database: database}).Migrate(t.Context(), []schema.Job{actives()}, migrate.Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	both := Config{URLs: []string{first.url, second.url}, Database: database}
+	both := wire.Config{URLs: []string{first.url, second.url}, Database: database}
 	c := dial(t, both)
 	if _, err := c.Job(t.Context(), actives()); !fatalWith(err, "is another one than that of the other replicas") {
 		t.Errorf("both answer: %v", err)
 	}
-	if _, err := c.Migrate(t.Context(), []Job{actives()}, Migration{}); !fatalWith(err, "name only servers that are replicas") {
+	if _, err := c.Migrate(t.Context(), []schema.Job{actives()}, migrate.Options{}); !fatalWith(err, "name only servers that are replicas") {
 		t.Errorf("migrate: %v", err)
 	}
 
@@ -257,8 +268,8 @@ func TestOtherDatabase(t *testing.T) {
 			t.Fatal("rows went to a server that does not replicate the first one")
 		}
 	}
-	direct := dial(t, Config{URLs: []string{engine}, Database: other})
-	if got := one(t, direct, "SELECT count() FROM "+direct.name("clicks_state")); got != "(0)" {
+	direct := dial(t, wire.Config{URLs: []string{engine}, Database: other})
+	if got := one(t, direct, "SELECT count() FROM "+direct.Name("clicks_state")); got != "(0)" {
 		t.Errorf("%s rows in the other database", got)
 	}
 	first.open()

@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"cmp"
 	"context"
+	"embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +12,15 @@ import (
 
 	"weir/event"
 	"weir/flow/rounds"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 )
+
+//go:embed *.sql
+var files embed.FS
+
+// render returns a statement, from the template with its name.
+var render = schema.Templates(files)
 
 const (
 	// rollupRows bounds how many state rows one INSERT … SELECT merges, which
@@ -44,7 +53,7 @@ func (s *Sink) sweep(level int, now time.Time, opened uint64) (from uint64, due 
 	}
 	s.passed = append(s.passed, mark{now, opened})
 	from = opened - min(opened, sweepRounds)
-	lag := 2*s.client.cfg.InsertTimeout + 30*time.Second
+	lag := 2*s.client.Config.InsertTimeout + 30*time.Second
 	for _, m := range s.passed {
 		if s.memos[level].swept.Sub(m.at) >= lag {
 			from = m.opened
@@ -85,7 +94,7 @@ func (s *Sink) Rollup(ctx context.Context, all bool, watermark event.Time) error
 	now := time.Now()
 	for i := range s.memos {
 		if err := s.rollup(ctx, i, now, all, watermark); err != nil {
-			return fmt.Errorf("rollup of %s: %w", s.layout.levels[i].view, err)
+			return fmt.Errorf("rollup of %s: %w", s.layout.Levels[i].View, err)
 		}
 		watermark = s.memos[i].complete // the next level is made of this one
 	}
@@ -107,8 +116,8 @@ type memo struct {
 }
 
 // passes reports whether the end of a window is in (from, until].
-func (v *level) passes(from, until event.Time) bool {
-	length := event.Time(v.seconds) * 1000
+func passes(v *schema.Level, from, until event.Time) bool {
+	length := event.Time(v.Seconds) * 1000
 	return until/length > from/length
 }
 
@@ -119,7 +128,7 @@ func (v *level) passes(from, until event.Time) bool {
 func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, watermark event.Time) error {
 	m, d := &s.memos[i], s.level(i)
 	whole := all || !now.Before(m.due)
-	if !whole && !s.sweepDue(i, now) && !d.v.passes(m.complete, watermark) {
+	if !whole && !s.sweepDue(i, now) && !passes(d.Level, m.complete, watermark) {
 		return nil
 	}
 	at, err := s.progress(ctx, d)
@@ -127,28 +136,28 @@ func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, water
 		return err
 	}
 	read, _ := s.rounds.last()
-	starts := s.client.uptimes.count()
+	starts := s.client.Uptimes.Count()
 	read.Falls += starts // what was made may be gone
 	m.made.Trust(read, at.done)
 	m.complete = max(m.complete, at.complete) // another process may have made it
 	from, sweep := s.sweep(i, now, at.opened)
-	passes := d.v.passes(m.complete, watermark)
+	passes := passes(d.Level, m.complete, watermark)
 	if !whole && !sweep && !passes {
 		return nil
 	}
-	d.since = at.done
+	d.Since = at.done
 	c := rounds.Choice{
-		Length: d.v.seconds, Done: at.done, Again: sweep || all && s.lags, Whole: whole, Past: all, Watermark: watermark, Made: &m.made,
+		Length: d.Level.Seconds, Done: at.done, Again: sweep || all && s.lags, Whole: whole, Past: all, Watermark: watermark, Made: &m.made,
 	}
 	if c.Again {
-		d.since = min(d.since, from)
+		d.Since = min(d.Since, from)
 	}
 	done, err := rounds.Advance(s.statements(ctx, d), at.opened, c)
 	if err != nil {
 		return err
 	}
-	if s.client.uptimes.count() != starts {
-		return errRestarted
+	if s.client.Uptimes.Count() != starts {
+		return wire.ErrRestarted
 	}
 	if done > at.done || passes {
 		if err := s.note(ctx, "note the rollup", d, 0, done, watermark); err != nil {
@@ -166,16 +175,11 @@ func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, water
 	return nil
 }
 
-// level returns the data of a level for the statements of a sink, which are about the tables of
-// each shard.
-func (s *Sink) level(i int) levelData {
-	d := s.layout.level(s.client, i)
-	d.wide = false
-	return d
-}
+// level returns the data of a level for the statements of a sink.
+func (s *Sink) level(i int) making { return making{LevelData: s.layout.Local(s.client.DB, i)} }
 
 // statements returns what a rollup of the level asks the server.
-func (s *Sink) statements(ctx context.Context, d levelData) rounds.Statements {
+func (s *Sink) statements(ctx context.Context, d making) rounds.Statements {
 	return rounds.Statements{
 		Touched: func() ([]rounds.Window, error) { return s.touched(ctx, d) },
 		Open: func(round uint64) error {
@@ -206,69 +210,69 @@ func (s *Sink) statements(ctx context.Context, d levelData) rounds.Statements {
 // rollup may be made from other rows than that of this process, and what is done of these says nothing
 // about those. So nothing is noted as done then: the view goes on reading rows, and another process makes
 // these windows too.
-func (s *Sink) note(ctx context.Context, what string, d levelData, opened, done uint64, complete event.Time) error {
+func (s *Sink) note(ctx context.Context, what string, d making, opened, done uint64, complete event.Time) error {
 	s.noting.Lock()
 	defer s.noting.Unlock()
-	on := s.client.shards
+	on := s.client.Shards
 	if opened > 0 {
-		on = s.client.home()
+		on = s.client.Home()
 	}
 	has := "0"
 	if done > 0 {
 		var made []string
-		for _, c := range d.shown() {
-			made = append(made, text(c.name))
+		for _, c := range d.ViewColumns() {
+			made = append(made, wire.Text(c.Name))
 		}
 		of := func(key string) string {
-			return "database = " + text(s.client.cfg.Database) + " AND " + key + " = " + text(d.v.view)
+			return "database = " + wire.Text(s.client.Config.Database) + " AND " + key + " = " + wire.Text(d.Level.View)
 		}
 		has = fmt.Sprintf("if((SELECT count() FROM system.columns WHERE %s AND name NOT IN (%s)) = 0 AND (SELECT count() FROM system.tables WHERE %s AND NOT (%s)) = 0 OR (SELECT max(version) FROM %s WHERE job = %s) > %d, %d, 0)",
-			of("table"), strings.Join(made, ", "), of("name"), d.sameSource("create_table_query"), s.client.name("weir_jobs"), text(s.layout.Spec.Job), s.layout.Spec.Version, done)
+			of("table"), strings.Join(made, ", "), of("name"), d.sameSource("create_table_query"), s.client.Name("weir_jobs"), wire.Text(s.layout.Spec.Job), s.layout.Spec.Version, done)
 	}
 	sql := fmt.Sprintf("INSERT INTO %s (job, version, rollup, opened, done, complete_until) SELECT %s, %d, %d, %d, %s, fromUnixTimestamp64Milli(toInt64(%d), 'UTC')",
-		d.Rollups(), text(s.layout.Spec.Job), s.layout.Spec.Version, d.v.seconds, opened, has, complete)
-	return s.client.execOn(ctx, on, what, sql, queryTimeout)
+		d.Rollups(), wire.Text(s.layout.Spec.Job), s.layout.Spec.Version, d.Level.Seconds, opened, has, complete)
+	return s.client.ExecOn(ctx, on, what, sql, wire.QueryTimeout)
 }
 
 // sameSource returns a condition for the text of a view: its rollup is made from the rows that the
 // level is made from. It reads the level's source, and no rollup that is not in the list.
-func (d levelData) sameSource(view string) string {
-	rollup := func(v *level) string { return text(strings.TrimPrefix(v.table, d.l.base)) }
-	read := "extractAll(" + view + ", " + text(d.l.rollupsIn()) + ")"
+func (d making) sameSource(view string) string {
+	rollup := func(v *schema.Level) string { return wire.Text(strings.TrimPrefix(v.Table, d.Layout.Prefix)) }
+	read := "extractAll(" + view + ", " + wire.Text(d.Layout.RollupsIn()) + ")"
 	var known []string
-	for i := range d.i + 1 {
-		known = append(known, rollup(&d.l.levels[i]))
+	for i := range d.Index + 1 {
+		known = append(known, rollup(&d.Layout.Levels[i]))
 	}
 	same := "hasAll([" + strings.Join(known, ", ") + "], " + read + ")"
-	if d.before != nil {
-		same += " AND has(" + read + ", " + rollup(d.before) + ")"
+	if d.Below != nil {
+		same += " AND has(" + read + ", " + rollup(d.Below) + ")"
 	}
 	return same
 }
 
 // makeAnew makes windows of a level anew, some with each statement. rows has the number
 // of rows that a window is made of, if they were counted.
-func (s *Sink) makeAnew(ctx context.Context, d levelData, touched []rounds.Window, rows map[int64]uint64) error {
+func (s *Sink) makeAnew(ctx context.Context, d making, touched []rounds.Window, rows map[int64]uint64) error {
 	if err := s.renew(ctx, d, touched); err != nil {
 		return err
 	}
 	return s.inRound(ctx, &s.rolled, len(touched), func(from int, round uint64) (int, error) {
 		n := s.batch(touched[from:], rows)
-		d.round, d.windows = round, touched[from:from+n]
-		return from + n, s.client.execOn(ctx, s.client.shards, "roll up into "+d.v.table, render("rollup", d), queryTimeout)
+		d.Round, d.windows = round, touched[from:from+n]
+		return from + n, s.client.ExecOn(ctx, s.client.Shards, "roll up into "+d.Level.Table, render("rollup", d), wire.QueryTimeout)
 	})
 }
 
 // renew makes the rows again that windows of a level are made of and that have expired, or do so
 // soon: without them a window that an event comes into would be made of the rows of that event alone.
 // What it makes is there for keep, and so is not made another time.
-func (s *Sink) renew(ctx context.Context, d levelData, touched []rounds.Window) error {
+func (s *Sink) renew(ctx context.Context, d making, touched []rounds.Window) error {
 	if d.First {
 		return nil // of state rows, which are made of nothing
 	}
 	d.windows = touched
 	gone := map[int64]bool{}
-	err := s.client.shards.query(ctx, "look for expired rows to roll up", render("expired", d), func(scan func(...any) error) error {
+	err := s.client.Shards.Query(ctx, "look for expired rows to roll up", render("expired", d), func(scan func(...any) error) error {
 		var start int64
 		err := scan(&start)
 		gone[start] = true
@@ -277,7 +281,7 @@ func (s *Sink) renew(ctx context.Context, d levelData, touched []rounds.Window) 
 	if err != nil || len(gone) == 0 {
 		return err
 	}
-	below := d.Before()
+	below := making{LevelData: d.Before()}
 	for _, start := range slices.Sorted(maps.Keys(gone)) {
 		below.windows = append(below.windows, rounds.Window{Start: start})
 	}
@@ -295,8 +299,8 @@ type progress struct {
 	complete event.Time // the time up to which its windows are recorded as complete
 }
 
-func (s *Sink) progress(ctx context.Context, d levelData) (at progress, err error) {
-	err = s.client.query(ctx, "read the rollup's progress", render("progress", d), func(scan func(...any) error) error {
+func (s *Sink) progress(ctx context.Context, d making) (at progress, err error) {
+	err = s.client.Query(ctx, "read the rollup's progress", render("progress", d), func(scan func(...any) error) error {
 		return scan(&at.opened, &at.done, (*int64)(&at.complete))
 	})
 	if err == nil {
@@ -305,10 +309,10 @@ func (s *Sink) progress(ctx context.Context, d levelData) (at progress, err erro
 	return at, err
 }
 
-// touched returns the windows with rows of round d.since or later, in order.
-func (s *Sink) touched(ctx context.Context, d levelData) (list []rounds.Window, err error) {
+// touched returns the windows with rows of round d.Since or later, in order.
+func (s *Sink) touched(ctx context.Context, d making) (list []rounds.Window, err error) {
 	at := map[int64]int{}
-	err = s.client.shards.query(ctx, "look for windows to roll up", render("windows", d), func(scan func(...any) error) error {
+	err = s.client.Shards.Query(ctx, "look for windows to roll up", render("windows", d), func(scan func(...any) error) error {
 		var w rounds.Window
 		err := scan(&w.Start, &w.First, &w.Last)
 		if i, ok := at[w.Start]; ok { // another shard has rows of it too
@@ -323,24 +327,13 @@ func (s *Sink) touched(ctx context.Context, d levelData) (list []rounds.Window, 
 	return list, err
 }
 
-// counting returns what adds up rows of a window's start and a number.
-func counting(rows map[int64]uint64) func(scan func(...any) error) error {
-	return func(scan func(...any) error) error {
-		var start int64
-		var n uint64
-		err := scan(&start, &n)
-		rows[start] += n
-		return err
-	}
-}
-
 // count returns the number of rows that each window is made of. It is a query
 // apart from that of touched, because each can use an index then: this one by
 // window, the other by round.
-func (s *Sink) count(ctx context.Context, d levelData, list []rounds.Window) (map[int64]uint64, error) {
+func (s *Sink) count(ctx context.Context, d making, list []rounds.Window) (map[int64]uint64, error) {
 	d.windows = list
 	rows := map[int64]uint64{}
-	err := s.client.shards.query(ctx, "count rows to roll up", render("counts", d), counting(rows))
+	err := s.client.Shards.Query(ctx, "count rows to roll up", render("counts", d), wire.Counting(rows))
 	return rows, err
 }
 
@@ -355,47 +348,35 @@ func (s *Sink) batch(list []rounds.Window, rows map[int64]uint64) int {
 	return len(list)
 }
 
-// Source is the table the level is made from, Stamp its column with the round,
-// and Since the bound on it.
-func (d levelData) Source() string {
-	if d.before == nil {
-		return d.State()
-	}
-	return d.c.name(d.before.table)
-}
-
-func (d levelData) Stamp() string {
-	if d.before == nil {
-		return "flushed_in"
-	}
-	return "rolled_in"
+// A making is what the templates of Rollup and Repair see of a level.
+type making struct {
+	schema.LevelData
+	Since   uint64 // windows with rows of this round or later are made
+	Round   uint64 // the stamp of the rows that are made
+	windows []rounds.Window
 }
 
 // Fresh returns an SQL expression for a time: rows of the level's source that were made later do not
 // expire soon; empty if they never do.
-func (d levelData) Fresh() string {
-	if d.before.Keep == 0 {
+func (d making) Fresh() string {
+	if d.Below.Keep == 0 {
 		return ""
 	}
-	return fmt.Sprintf("now('UTC') - %d", unexpired(d.before.length().keep))
+	return fmt.Sprintf("now('UTC') - %d", schema.Unexpired(int64(d.Below.Keep/time.Second)))
 }
 
-func (d levelData) Since() uint64 { return d.since }
-func (d levelData) ByKey() string { return byKey }
-func (d levelData) Round() uint64 { return d.round }
-
-func (d levelData) Ledger() string { return d.c.name(LedgerTable) }
+func (d making) ByKey() string { return schema.ByKey }
 
 // Range bounds the windows by time, for the primary key; List names them.
-func (d levelData) Range() string {
+func (d making) Range() string {
 	first, last := d.windows[0].Start, d.windows[0].Start
 	for _, w := range d.windows {
 		first, last = min(first, w.Start), max(last, w.Start)
 	}
-	return fmt.Sprintf("window_start >= toDateTime(%d, 'UTC') AND window_start < toDateTime(%d, 'UTC')", first, last+d.v.seconds)
+	return fmt.Sprintf("window_start >= toDateTime(%d, 'UTC') AND window_start < toDateTime(%d, 'UTC')", first, last+d.Level.Seconds)
 }
 
-func (d levelData) List() string {
+func (d making) List() string {
 	var b strings.Builder
 	for i, w := range d.windows {
 		if i > 0 {

@@ -13,6 +13,8 @@ import (
 	"weir/demo/local/localtest"
 	"weir/event"
 	"weir/internal/await"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 )
 
 // TestCompleteWindows: a window is rolled up once it is complete, once more if rows came
@@ -20,7 +22,7 @@ import (
 // long. An hour is rolled up at its end.
 func TestCompleteWindows(t *testing.T) {
 	url, database := localtest.Engine(t)
-	other := install(t, dial(t, Config{URLs: []string{url}, Database: database}), actives())
+	other := install(t, dial(t, wire.Config{URLs: []string{url}, Database: database}), actives())
 	var made, asked []string // windows made, and other statements, since the last look
 	list := regexp.MustCompile(`INSERT INTO \S+_(1[mh])_rollup(?s:.*)toUnixTimestamp\(.*\) IN \(([0-9, ]+)\)`)
 	s := another(through(t, url, database, func(statement string) bool {
@@ -91,11 +93,11 @@ func TestViewBesideRollup(t *testing.T) {
 	s := install(t, c, actives())
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	b := &backend{c: c}
-	for i := range s.layout.levels {
-		d := s.layout.level(c, i)
-		_, query, ok := strings.Cut(render("view", d), "AS WITH")
+	for i := range s.layout.Levels {
+		d := s.layout.Level(c.DB, i)
+		query := schema.Render("view", d)
 		const place = "flushed_in >= _at" // it is about to learn how far the first rollup is
-		if !ok || !strings.Contains(query, place) {
+		if !strings.Contains(query, place) {
 			t.Fatalf("no place for a pause in %s", query)
 		}
 		pause := ""
@@ -103,16 +105,16 @@ func TestViewBesideRollup(t *testing.T) {
 			// Three seconds, and more at each repetition. ClickHouse runs equal
 			// subqueries once, and no sleep may be longer.
 			pause += fmt.Sprintf(" + (SELECT sleep(%f))", 3-0.001*float64(len(pause)))
-			slow := strings.Replace("WITH"+query, place, "flushed_in"+pause+" >= _at", 1)
+			slow := strings.Replace(query, place, "flushed_in"+pause+" >= _at", 1)
 			for _, table := range []string{"clicks_state", "clicks_1m_rollup", "clicks_1h_rollup", "weir_rollups"} {
-				b.exec(t, "TRUNCATE TABLE "+c.name(table))
+				b.exec(t, "TRUNCATE TABLE "+c.Name(table))
 			}
 			s = another(c, s)
 			write(t, s, f.flow(t, 6))
 			var got uint64
 			ended := make(chan error, 1)
 			go func() {
-				ended <- c.query(t.Context(), "ask", "SELECT sum(hits) FROM ("+slow+")", func(scan func(...any) error) error { return scan(&got) })
+				ended <- c.Query(t.Context(), "ask", "SELECT sum(hits) FROM ("+slow+")", func(scan func(...any) error) error { return scan(&got) })
 			}()
 			await.Until(t, func() error {
 				if len(ended) == 0 && one(t, c, "SELECT count() FROM system.processes WHERE query LIKE '%SELECT sleep(%' AND query NOT LIKE '%system.processes%'") == "(0)" {
@@ -130,7 +132,7 @@ func TestViewBesideRollup(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got != uint64(f.next) { // each window has all of its events anew
-				t.Errorf("%s: %d events, want %d, with level %d rolled up", d.v.view, got, f.next, rolled)
+				t.Errorf("%s: %d events, want %d, with level %d rolled up", d.Level.View, got, f.next, rolled)
 			}
 			if made {
 				rolled++

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"weir/flow/rounds"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 )
 
 // A current is the job's current round, kept in weir_rollups (opened) and merged by
@@ -44,23 +46,23 @@ func (c *current) last() (read rounds.Current, fresh bool) {
 
 // A roundRequest asks for the current round of a job.
 type roundRequest struct {
-	job    *Job
+	job    *schema.Job
 	opened uint64
 }
 
 // readRounds reads the current rounds of some jobs. A job that has none yet has 0.
 func (c *Client) readRounds(ctx context.Context, all []*roundRequest) error {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.InsertTimeout) // as a flush's other statements
+	ctx, cancel := context.WithTimeout(ctx, c.Config.InsertTimeout) // as a flush's other statements
 	defer cancel()
-	sql := fmt.Sprintf("SELECT job, version, greatest(max(opened), max(done)), "+uptimeColumns+" FROM %s WHERE %s GROUP BY job, version%s",
-		c.name("weir_rollups"), whereAny(all, func(r *roundRequest) *Job { return r.job }), byKey)
-	return c.hearing(ctx, "read the current round", sql, func(scan func(...any) error) error {
+	sql := fmt.Sprintf("SELECT job, version, greatest(max(opened), max(done)), "+wire.UptimeColumns+" FROM %s WHERE %s GROUP BY job, version%s",
+		c.Name("weir_rollups"), schema.WhereAny(all, func(r *roundRequest) *schema.Job { return r.job }), schema.ByKey)
+	return c.Hearing(ctx, "read the current round", sql, func(scan func(...any) error) error {
 		var job string
 		var version uint32
 		var opened uint64
 		err := scan(&job, &version, &opened)
 		for _, r := range all {
-			if r.job.is(job, version) {
+			if r.job.Is(job, version) {
 				r.opened = opened
 			}
 		}

@@ -8,6 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+
+	"weir/sinks/clickhouse/wire"
+
 	neturl "net/url"
 	"reflect"
 	"strings"
@@ -57,7 +60,7 @@ func through(t *testing.T, url, database string, before, after func(statement st
 		_, _ = w.Write(answer.Body.Bytes())
 	}))
 	t.Cleanup(s.Close)
-	return dial(t, Config{URLs: []string{s.URL}, Database: database})
+	return dial(t, wire.Config{URLs: []string{s.URL}, Database: database})
 }
 
 // another returns the job of s once more by way of c, as another process has it.
@@ -81,10 +84,10 @@ func exact(t *testing.T, s *Sink, what string) {
 	b, l := &backend{c: s.client}, s.layout
 	held := &memory.Contents{Rows: map[memory.Key]*memory.Row{}}
 	b.rows(t, l, held)
-	for _, v := range l.levels {
-		length := event.Time(v.seconds) * 1000
+	for _, v := range l.Levels {
+		length := event.Time(v.Seconds) * 1000
 		if got, want := b.view(t, l, length), memory.Merge(held.Rows, length); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s, %s:\n got %v\nwant %v", what, v.view, got, want)
+			t.Errorf("%s, %s:\n got %v\nwant %v", what, v.View, got, want)
 		}
 	}
 }
@@ -92,14 +95,14 @@ func exact(t *testing.T, s *Sink, what string) {
 // noTail fails if a window is in the live tail of the first view.
 func noTail(t *testing.T, s *Sink) {
 	t.Helper()
-	d := s.layout.level(s.client, 0)
+	d := s.level(0)
 	at, err := s.progress(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.since = at.done
+	d.Since = at.done
 	if list, err := s.touched(t.Context(), d); err != nil || len(list) > 0 {
-		t.Errorf("%d windows are in the live tail of %s after a rollup of everything, %v", len(list), d.v.view, err)
+		t.Errorf("%d windows are in the live tail of %s after a rollup of everything, %v", len(list), d.Level.View, err)
 	}
 }
 
@@ -139,7 +142,7 @@ func TestClocks(t *testing.T) {
 	f := &tap{op: operator(t, s.layout.Spec, 0), minute: true}
 	b := &backend{c: c}
 	clock := func(table, column string, seconds int) {
-		b.exec(t, fmt.Sprintf("ALTER TABLE %s MODIFY COLUMN %s DEFAULT now() + %d", c.name(table), column, seconds))
+		b.exec(t, fmt.Sprintf("ALTER TABLE %s MODIFY COLUMN %s DEFAULT now() + %d", c.Name(table), column, seconds))
 	}
 	for i, shift := range [][2]int{{0, 0}, {3600, 3600}, {-600, -600}, {-600, 600}, {86400, -86400}, {0, 0}} {
 		clock("clicks_state", "flushed_at", shift[0])
@@ -157,7 +160,7 @@ func TestClocks(t *testing.T) {
 		exact(t, s, fmt.Sprintf("clocks %d, %v, all rolled up", i, shift))
 	}
 	// The windows that nothing was written to since are in the rollup itself.
-	if got, want := one(t, c, "SELECT sum(h) FROM (SELECT max(hits) AS h FROM "+c.name("clicks_1m_rollup")+" GROUP BY page, country, window_start)"), fmt.Sprintf("(%d)", f.next); got != want {
+	if got, want := one(t, c, "SELECT sum(h) FROM (SELECT max(hits) AS h FROM "+c.Name("clicks_1m_rollup")+" GROUP BY page, country, window_start)"), fmt.Sprintf("(%d)", f.next); got != want {
 		t.Errorf("the rollup holds %s events, want %s", got, want)
 	}
 }
@@ -167,7 +170,7 @@ func TestClocks(t *testing.T) {
 // rollups get them.
 func TestOvertaken(t *testing.T) {
 	url, database := localtest.Engine(t)
-	direct := dial(t, Config{URLs: []string{url}, Database: database})
+	direct := dial(t, wire.Config{URLs: []string{url}, Database: database})
 	other := install(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0)}
 	write(t, other, f.flow(t, 6))
@@ -207,7 +210,7 @@ func TestOvertaken(t *testing.T) {
 				stalled++
 				for range 2 { // each opens a round, because something was written
 					b := &backend{c: direct}
-					b.exec(t, fmt.Sprintf("INSERT INTO %s (page, country, window_start, hits, flushed_in) SELECT '/filler', '', toDateTime(%d, 'UTC'), map(), max(opened) FROM %s", direct.name("clicks_state"), noon/1000, direct.name("weir_rollups")))
+					b.exec(t, fmt.Sprintf("INSERT INTO %s (page, country, window_start, hits, flushed_in) SELECT '/filler', '', toDateTime(%d, 'UTC'), map(), max(opened) FROM %s", direct.Name("clicks_state"), noon/1000, direct.Name("weir_rollups")))
 					roll(t, other, false)
 				}
 			}
@@ -238,7 +241,7 @@ func TestOvertaken(t *testing.T) {
 // writes few rows twice. Beside it, the process rolls up what is written so far.
 func TestOvertakenInParts(t *testing.T) {
 	url, database := localtest.Engine(t)
-	direct := dial(t, Config{URLs: []string{url}, Database: database})
+	direct := dial(t, wire.Config{URLs: []string{url}, Database: database})
 	other := install(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0), minute: true}
 	write(t, other, f.flow(t, 6))
@@ -274,7 +277,7 @@ func TestOvertakenInParts(t *testing.T) {
 // partition's next owner has counted the same events and rollups have passed.
 func TestZombieRows(t *testing.T) {
 	url, database := localtest.Engine(t)
-	direct := dial(t, Config{URLs: []string{url}, Database: database})
+	direct := dial(t, wire.Config{URLs: []string{url}, Database: database})
 	owner := install(t, direct, actives())
 	f := &tap{op: operator(t, owner.layout.Spec, 0)}
 	write(t, owner, f.flow(t, 12))
@@ -313,7 +316,7 @@ func TestZombieRows(t *testing.T) {
 	exact(t, owner, "with the zombie's rows")
 	roll(t, owner, true)
 	exact(t, owner, "with the zombie's rows, rolled up")
-	if got := one(t, direct, "SELECT sum(hits) FROM "+direct.name("clicks_1m")); got != "(36)" {
+	if got := one(t, direct, "SELECT sum(hits) FROM "+direct.Name("clicks_1m")); got != "(36)" {
 		t.Errorf("%s events, want 36", got)
 	}
 }
@@ -325,12 +328,12 @@ func TestRoundsStartOver(t *testing.T) {
 	s := install(t, c, actives())
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	b := &backend{c: c}
-	b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, rollup, opened) VALUES ('clicks', 1, 60, 5000)", c.name("weir_rollups")))
+	b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, rollup, opened) VALUES ('clicks', 1, 60, 5000)", c.Name("weir_rollups")))
 	write(t, s, f.flow(t, 6))
 	roll(t, s, true)
-	b.exec(t, "TRUNCATE TABLE "+c.name("weir_rollups"))
+	b.exec(t, "TRUNCATE TABLE "+c.Name("weir_rollups"))
 	for _, name := range []string{"clicks_1m_rollup", "clicks_1h_rollup"} {
-		b.exec(t, "TRUNCATE TABLE "+c.name(name))
+		b.exec(t, "TRUNCATE TABLE "+c.Name(name))
 	}
 	exact(t, s, "without weir_rollups")
 	write(t, s, f.flow(t, 6))
@@ -350,7 +353,7 @@ func TestRoundsStartOver(t *testing.T) {
 // sweep after it, whether rollups are made all the time or after a long rest.
 func TestSweep(t *testing.T) {
 	start := time.Now()
-	s := &Sink{client: &Client{cfg: Config{InsertTimeout: 30 * time.Second}}, memos: make([]memo, 1)}
+	s := &Sink{client: &Client{DB: &wire.DB{Config: wire.Config{InsertTimeout: 30 * time.Second}}}, memos: make([]memo, 1)}
 	if _, due := s.sweep(0, start, 1000); due {
 		t.Error("it sweeps a table without replicas")
 	}

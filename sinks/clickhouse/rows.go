@@ -1,306 +1,192 @@
 package clickhouse
 
 import (
+	"context"
 	"encoding/binary"
 	"iter"
 	"slices"
-	"strings"
 
 	"weir/event"
+	"weir/measures/geo"
+	"weir/sinks/clickhouse/native"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
+	geosketch "weir/sketches/geo"
 	"weir/window"
 )
 
-// A block builds one Native block, in revision 0, which is what the server reads over
-// HTTP: the numbers of columns and rows as varints, then for each column its name, its
-// type and the values of all rows. The server casts String to LowCardinality, and a
-// plain type to SimpleAggregateFunction. The buffers are used again for the next block:
-// see Sink.insert.
-type block struct {
-	table string
-	cols  []values
-	rows  int
-	head  []byte
-}
-
-// values is one column of a block. Most types are one run of bytes; a Map is
-// three (ends, keys, values), a Tuple one for each element.
-type values struct {
-	name, typ string
-	runs      [][]byte
-	late      bool // the last of several runs is made after the others, and sent while it grows: it is long
-}
+// The columns of a job's state table, of the tables of positions, of dead letters and of the ledger.
 
 const (
-	// A block is sent when it reaches either bound. Each becomes a part of the table, and
-	// parts have to be merged, so blocks are large; the server holds them in memory, so
-	// they are bounded. blockBytes of state rows is what a statement aims at, because they
-	// are never together in weir's memory: see writeState.
+	// A statement of state rows has blockRows rows or blockBytes at most. Each becomes a part of the
+	// table, and parts have to be merged, so blocks are large; the server holds them in memory, so
+	// they are bounded.
 	blockRows  = 1 << 16
 	blockBytes = 64 << 20
 
-	// keptBytes bounds the blocks that are built as a whole: dead letters, ledger lines,
-	// positions.
+	// keptBytes bounds the blocks of rows that weir holds for them: dead letters and positions.
 	keptBytes = 4 << 20
 
 	// firstRows is how many rows the first statement of state rows has at most: fewer than
 	// blockBytes with a dense HLL in each.
 	firstRows = 1 << 10
-
-	// pieceBytes is how much of a column of states is encoded at a time.
-	pieceBytes = 256 << 10
 )
 
-func newBlock(table string, columns ...values) *block {
-	return &block{table: table, cols: columns}
+// appendSeconds appends a DateTime.
+func appendSeconds(run []byte, t event.Time) []byte {
+	return binary.LittleEndian.AppendUint32(run, uint32(t/1000))
 }
 
-// value makes a column with n runs.
-func value(name, typ string, n int) values {
-	return values{name: name, typ: typ, runs: make([][]byte, n)}
-}
-
-// reset empties the block. It keeps its memory, except that of an unusual run.
-func (b *block) reset() {
-	b.rows = 0
-	for _, c := range b.cols {
-		for i := range c.runs {
-			if cap(c.runs[i]) > 2*keptBytes {
-				c.runs[i] = nil
+// stateColumns returns the columns of a job's state table. round stamps the rows.
+func stateColumns(l *schema.Layout, round uint64) (all []native.Column[window.Row]) {
+	var group [][]byte
+	for i, c := range l.By {
+		all = append(all, native.String(c.Name, func(row window.Row) []byte {
+			group = row.Group(group[:0])
+			return group[i]
+		}))
+	}
+	all = append(all,
+		native.Plain("window_start", "DateTime", func(run []byte, row window.Row) []byte { return appendSeconds(run, row.Window()) }),
+		native.Column[window.Row]{Name: "hits", Type: "Map(UInt64, UInt64)", Runs: 3, Add: func(runs [][]byte, row window.Row) {
+			for slot, n := range row.Hits {
+				runs[1] = native.Append64(runs[1], uint64(slot))
+				runs[2] = native.Append64(runs[2], n)
 			}
-			c.runs[i] = c.runs[i][:0]
-		}
+			runs[0] = native.Append64(runs[0], uint64(len(runs[1])/8)) // where the row's entries end
+		}})
+	for m := range l.Counted {
+		all = append(all, m.StateColumn())
 	}
+	return append(all, native.UInt64("flushed_in", func(window.Row) uint64 { return round }))
 }
 
-// abandon resets the block and leaves its memory to a request that may still read it.
-func (b *block) abandon() {
-	b.rows, b.head = 0, nil
-	for _, c := range b.cols {
-		clear(c.runs)
-	}
-}
-
-func (b *block) size() int {
-	n := 0
-	for _, c := range b.cols {
-		for _, r := range c.runs {
-			n += len(r)
-		}
-	}
-	return n
-}
-
-// statement returns the INSERT statement for the block; clickhouse-go adds the format.
-func (b *block) statement(database string) string {
-	names := make([]string, len(b.cols))
-	for i, c := range b.cols {
-		names[i] = quote(c.name)
-	}
-	return "INSERT INTO " + quote(database) + "." + quote(b.table) + " (" + strings.Join(names, ", ") + ")"
-}
-
-// pieces yields the bytes of the block, which it does not copy.
-func (b *block) pieces(yield func([]byte) bool) {
-	b.stream(b.rows, nil, yield)
-}
-
-// stream yields the bytes of a block of n rows, column by column. If the columns are empty, add appends
-// row i to one: to its last run if that is said, else to the others, and to the last one too
-// unless it is late. A run that is the only one, or late, is yielded while it grows, in pieces;
-// what is in its buffer is never more. What is small is gathered, because a request
-// sends each piece in a packet of its own.
-func (b *block) stream(n int, add func(c *values, i int, last bool), yield func([]byte) bool) {
-	b.head = binary.AppendUvarint(b.head[:0], uint64(len(b.cols)))
-	b.head = binary.AppendUvarint(b.head, uint64(n))
-	// out yields bytes, or gathers them in the head.
-	out := func(run []byte) bool {
-		if len(run) <= pieceBytes/8 {
-			b.head = append(b.head, run...)
-			if len(b.head) < pieceBytes {
-				return true
+// stateRows yields the rows [from, to) of a table, or those that rows has the numbers of.
+func stateRows(t *window.Table, rows []int, from, to int) iter.Seq[window.Row] {
+	return func(yield func(window.Row) bool) {
+		for n := from; n < to; n++ {
+			at := n
+			if rows != nil {
+				at = rows[n]
 			}
-			run = nil
-		}
-		if !yield(b.head) {
-			return false
-		}
-		b.head = b.head[:0]
-		return len(run) == 0 || yield(run)
-	}
-	for k := range b.cols {
-		c := &b.cols[k]
-		b.head = appendString(b.head, c.name)
-		b.head = appendString(b.head, c.typ)
-		last, full := len(c.runs)-1, b.rows > 0
-		if last > 0 && !full {
-			for i := range n {
-				add(c, i, false)
-				c.foresee(i+1, n)
-			}
-		}
-		for r := range c.runs {
-			if r == last && (last == 0 || c.late) && !full {
-				for i := range n {
-					if add(c, i, true); len(c.runs[r]) >= pieceBytes {
-						if !out(c.runs[r]) {
-							return
-						}
-						c.runs[r] = c.runs[r][:0]
-					}
-				}
-			}
-			if !out(c.runs[r]) {
+			if !yield(t.Row(at)) {
 				return
 			}
-			if !full {
-				c.runs[r] = c.runs[r][:0]
-			}
-		}
-	}
-	yield(b.head)
-}
-
-// foresee makes room for the rest of n rows in runs that are nearly full, as if it were like the
-// rows so far, up to four times as much: append would move a run much more often.
-func (c *values) foresee(rows, n int) {
-	for i, run := range c.runs {
-		if each := len(run)/rows + 1; cap(run)-len(run) < min(8, n-rows)*each {
-			c.runs[i] = slices.Grow(run, min((n-rows)*each, 3*len(run)))
 		}
 	}
 }
 
-func appendString[T string | []byte](dst []byte, s T) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+// deadColumns returns the columns of dead letters of a job.
+func deadColumns(j *schema.Job) []native.Column[*window.DeadLetter] {
+	type row = *window.DeadLetter
+	return append(keyColumns(func(d row) rowKey { return rowKey{j, d.Epoch, d.Partition} }),
+		native.UInt64("offset", func(d row) uint64 { return uint64(d.Offset) }),
+		native.String("topic", func(row) string { return j.Topic }),
+		native.String("outcome", func(d row) string { return d.Outcome.String() }),
+		native.String("reason", func(d row) string { return d.Reason }),
+		native.Plain("record_time", "DateTime64(3)", func(run []byte, d row) []byte { return native.Append64(run, uint64(schema.Storable(d.Time))) }),
+		native.String("payload", func(d row) []byte { return d.Payload }),
+		native.UInt64("payload_bytes", func(d row) uint64 { return uint64(d.Size) }))
 }
 
-func append64(dst []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(dst, v) }
-
-// appendSeconds appends a DateTime.
-func appendSeconds(dst []byte, t event.Time) []byte {
-	return binary.LittleEndian.AppendUint32(dst, uint32(t/1000))
+// A ledgerLine is a line of a job.
+type ledgerLine struct {
+	job *schema.Job
+	*window.Line
 }
 
-// stateBlock returns the block of a job's state table.
-func stateBlock(l *layout) *block {
-	var cols []values
-	for _, c := range l.by {
-		cols = append(cols, value(c.name, "String", 1))
-	}
-	cols = append(cols, value("window_start", "DateTime", 1), value("hits", "Map(UInt64, UInt64)", 3))
-	for m := range l.counted {
-		cols = append(cols, m.values())
-	}
-	return newBlock(l.state(), append(cols, value("flushed_in", "UInt64", 1))...)
-}
-
-// stateRows yields the bytes of a block of the state rows [from, to) of a table, or of those
-// that rows has the numbers of, stamped with the round. It takes the memory of a piece, and of the columns that have several runs.
-func (s *Sink) stateRows(t *window.Table, rows []int, from, to int, round uint64) iter.Seq[[]byte] {
-	b, l := s.state, s.layout
-	by := len(l.by)
-	measures := s.counted
-	return func(yield func([]byte) bool) {
-		b.reset()
-		at := 0 // of the column, which stream takes one after the other
-		last := &b.cols[0]
-		b.stream(to-from, func(c *values, i int, end bool) {
-			if c != last {
-				at++
-				last = c
-			}
-			n := from + i
-			if rows != nil {
-				n = rows[n]
-			}
-			row := t.Row(n)
-			run := &c.runs[0]
-			switch k := at - by; {
-			case k < 0:
-				s.group = row.Group(s.group[:0])
-				*run = appendString(*run, s.group[at])
-			case k == 0:
-				*run = appendSeconds(*run, row.Window())
-			case k == 1:
-				for slot, n := range row.Hits {
-					c.runs[1] = append64(c.runs[1], uint64(slot))
-					c.runs[2] = append64(c.runs[2], n)
-				}
-				*run = append64(*run, uint64(len(c.runs[1])/8)) // where the row's entries end
-			case k < 2+len(measures):
-				measures[k-2].addTo(c, row, end)
-			default:
-				*run = append64(*run, round)
-			}
-		}, yield)
-	}
-}
-
-// deadBlock returns the block of dead letters.
-func deadBlock() *block {
-	return newBlock("weir_dead_letters",
-		value("job", "String", 1), value("version", "UInt32", 1), value("epoch", "UInt8", 1), value("partition", "UInt16", 1),
-		value("offset", "UInt64", 1), value("topic", "String", 1), value("outcome", "String", 1), value("reason", "String", 1),
-		value("record_time", "DateTime64(3)", 1), value("payload", "String", 1), value("payload_bytes", "UInt64", 1))
-}
-
-func (b *block) addDead(j *Job, d *window.DeadLetter) {
-	put := b.key(j, d.Epoch, d.Partition)
-	put(func(dst []byte) []byte { return append64(dst, uint64(d.Offset)) })
-	put(func(dst []byte) []byte { return appendString(dst, j.Topic) })
-	put(func(dst []byte) []byte { return appendString(dst, d.Outcome.String()) })
-	put(func(dst []byte) []byte { return appendString(dst, d.Reason) })
-	put(func(dst []byte) []byte { return append64(dst, uint64(storable(d.Time))) })
-	put(func(dst []byte) []byte { return appendString(dst, d.Payload) })
-	put(func(dst []byte) []byte { return append64(dst, uint64(d.Size)) })
-	b.rows++
-}
-
-// ledgerBlock returns the block of ledger lines.
-func ledgerBlock() *block {
-	b := newBlock(LedgerTable,
-		value("job", "String", 1), value("version", "UInt32", 1), value("epoch", "UInt8", 1), value("partition", "UInt16", 1),
-		value("chunk", "UInt64", 1), value("first", "UInt64", 1), value("next", "UInt64", 1),
-		value("watermark", "DateTime64(3)", 1), value("topic_id", "UUID", 1))
+// ledgerColumns returns the columns of the ledger.
+func ledgerColumns() []native.Column[ledgerLine] {
+	all := append(keyColumns(func(l ledgerLine) rowKey { return rowKey{l.job, l.Epoch, l.Partition} }),
+		native.UInt64("chunk", func(l ledgerLine) uint64 { return uint64(l.Chunk) }),
+		native.UInt64("first", func(l ledgerLine) uint64 { return uint64(l.First) }),
+		native.UInt64("next", func(l ledgerLine) uint64 { return uint64(l.Next) }),
+		native.Plain("watermark", "DateTime64(3)", func(run []byte, l ledgerLine) []byte { return native.Append64(run, uint64(l.Watermark)) }),
+		native.Plain("topic_id", "UUID", func(run []byte, l ledgerLine) []byte { // two UInt64, the upper half first
+			run = native.Append64(run, binary.BigEndian.Uint64(l.TopicID[:8]))
+			return native.Append64(run, binary.BigEndian.Uint64(l.TopicID[8:]))
+		}))
 	for f := range window.Outcomes {
-		b.cols = append(b.cols, value(f.String(), "UInt64", 1))
+		all = append(all, native.UInt64(f.String(), func(l ledgerLine) uint64 { return l.Outcomes[f] }))
 	}
-	for _, name := range eventColumns() {
-		b.cols = append(b.cols, value(name, "UInt64", 1))
+	for i, name := range schema.EventColumns() {
+		all = append(all, native.UInt64(name, func(l ledgerLine) uint64 { return *schema.EventNumbers(l.Line)[i] }))
 	}
-	return b
+	return all
 }
 
-func (b *block) addLine(j *Job, line *window.Line) {
-	put := b.key(j, line.Epoch, line.Partition)
-	for _, v := range [...]uint64{uint64(line.Chunk), uint64(line.First), uint64(line.Next), uint64(line.Watermark)} {
-		put(func(dst []byte) []byte { return append64(dst, v) })
+// A rowKey is what the ledger and dead letters have first.
+type rowKey struct {
+	job       *schema.Job
+	epoch     uint8
+	partition int32
+}
+
+func keyColumns[R any](of func(R) rowKey) []native.Column[R] {
+	return []native.Column[R]{
+		native.String("job", func(row R) string { return of(row).job.Spec.Job }),
+		native.Plain("version", "UInt32", func(run []byte, row R) []byte {
+			return binary.LittleEndian.AppendUint32(run, uint32(of(row).job.Spec.Version))
+		}),
+		native.Plain("epoch", "UInt8", func(run []byte, row R) []byte { return append(run, of(row).epoch) }),
+		native.Plain("partition", "UInt16", func(run []byte, row R) []byte {
+			return binary.LittleEndian.AppendUint16(run, uint16(of(row).partition))
+		}),
 	}
-	put(func(dst []byte) []byte { // a UUID is two UInt64, the upper half first
-		dst = append64(dst, binary.BigEndian.Uint64(line.TopicID[:8]))
-		return append64(dst, binary.BigEndian.Uint64(line.TopicID[8:]))
+}
+
+// insertAll writes a list to a shard, in statements of so many rows or keptBytes at most. size is about how
+// many bytes a row has.
+func insertAll[R any](ctx context.Context, c *Client, on *wire.Replicas, table string, columns []native.Column[R], list []R, size func(R) int) error {
+	var w native.Writer[R]
+	for len(list) > 0 {
+		n, bytes := 0, 0
+		for n < len(list) && n < c.limit && bytes < keptBytes {
+			bytes += size(list[n])
+			n++
+		}
+		if _, err := wire.Insert(ctx, c.DB, on, table, &w, columns, n, slices.Values(list[:n])); err != nil {
+			return err
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// A position is where a member was last in a window.
+type position struct {
+	start  int64
+	member []byte
+	at     geosketch.Stamp
+	score  uint64
+}
+
+// placesColumns returns the columns of a geo measure's table.
+func placesColumns() []native.Column[position] {
+	return []native.Column[position]{
+		native.Plain("window_start", "DateTime", func(run []byte, p position) []byte { return appendSeconds(run, event.Time(p.start)) }),
+		native.String("member", func(p position) []byte { return p.member }),
+		{Name: "last", Type: "Tuple(ts DateTime64(3), slot UInt64, off UInt64, score UInt64)", Runs: 4, Add: func(runs [][]byte, p position) {
+			for i, v := range [4]uint64{uint64(p.at.Time), p.at.Slot, uint64(p.at.Offset), p.score} {
+				runs[i] = native.Append64(runs[i], v)
+			}
+		}},
+	}
+}
+
+// writePlaces writes the positions of members, each to its shard.
+func (s *Sink) writePlaces(ctx context.Context, t *window.Table, m *schema.Measure) error {
+	all := make([][]position, len(s.client.Shards))
+	geo.Of(t, m.Index).Each(func(start int64, member []byte, at geosketch.Stamp, score uint64) bool {
+		shard := s.client.Shards.Of(s.layout.Spec.Job, member)
+		all[shard] = append(all[shard], position{start, member, at, score})
+		return true
 	})
-	for _, n := range line.Outcomes {
-		put(func(dst []byte) []byte { return append64(dst, n) })
+	for shard, list := range all {
+		err := insertAll(ctx, s.client, s.client.Shards[shard], s.layout.PlacesTable(m), placesColumns(), list, func(p position) int { return 50 + len(p.member) })
+		if err != nil {
+			return err
+		}
 	}
-	for _, n := range eventNumbers(line) {
-		put(func(dst []byte) []byte { return append64(dst, *n) })
-	}
-	b.rows++
-}
-
-// key adds the values of the columns that ledger and dead letters have first. It returns
-// a function that adds a value to the next column each time.
-func (b *block) key(j *Job, epoch uint8, partition int32) (put func(func([]byte) []byte)) {
-	at := 0
-	put = func(add func([]byte) []byte) {
-		run := &b.cols[at].runs[0]
-		*run = add(*run)
-		at++
-	}
-	put(func(dst []byte) []byte { return appendString(dst, j.Spec.Job) })
-	put(func(dst []byte) []byte { return binary.LittleEndian.AppendUint32(dst, uint32(j.Spec.Version)) })
-	put(func(dst []byte) []byte { return append(dst, epoch) })
-	put(func(dst []byte) []byte { return binary.LittleEndian.AppendUint16(dst, uint16(partition)) })
-	return put
+	return nil
 }

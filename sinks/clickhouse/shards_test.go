@@ -17,6 +17,10 @@ import (
 	"weir/demo/local/localtest"
 	"weir/event"
 	"weir/internal/await"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/verify"
+	"weir/sinks/clickhouse/wire"
 	"weir/sinks/sinktest"
 	"weir/window"
 )
@@ -27,7 +31,7 @@ func openShards(t *testing.T, n int) (*Client, []*door, []string) {
 	t.Helper()
 	var doors []*door
 	var databases []string
-	cfg := Config{InsertTimeout: 2 * time.Second}
+	cfg := wire.Config{InsertTimeout: 2 * time.Second}
 	for range n {
 		engine, database := localtest.Engine(t)
 		if cfg.Database == "" {
@@ -51,17 +55,17 @@ func TestShardsConformance(t *testing.T) {
 		c, _, databases := openShards(t, 2)
 		b := &backend{c: c}
 		made := ""
-		b.before = func(t *testing.T, l *layout) {
-			if now := fmt.Sprint(l.Spec.Meaning(), len(l.measures)); made == now {
+		b.before = func(t *testing.T, l *schema.Layout) {
+			if now := fmt.Sprint(l.Spec.Meaning(), len(l.Measures)); made == now {
 				return
 			} else {
 				made = now
 			}
-			c.wide = true
-			defer func() { c.wide = false }()
-			for _, v := range append(c.spread([]*layout{l}), l.views(c)[:len(l.levels)]...) { // the suite reads no others
-				if err := c.exec(t.Context(), v.name, merged(v.sql, databases), queryTimeout); err != nil {
-					t.Fatalf("%v\n%s", err, v.sql)
+			c.Wide = true
+			defer func() { c.Wide = false }()
+			for _, v := range append(schema.SpreadViews(c.DB, []*schema.Layout{l}), l.Views(c.DB)[:len(l.Levels)]...) { // the suite reads no others
+				if err := c.Exec(t.Context(), v.Name, merged(v.SQL, databases), wire.QueryTimeout); err != nil {
+					t.Fatalf("%v\n%s", err, v.SQL)
 				}
 			}
 		}
@@ -105,29 +109,25 @@ func TestShardsAudit(t *testing.T) {
 	if err := s.Rollup(t.Context(), true, noon+3_600_000); err != nil {
 		t.Fatal(err)
 	}
-	inv, err := c.inventory(t.Context(), c.shards[0])
+	inv, err := migrate.Take(t.Context(), c.DB, c.Shards[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.wide = true
-	d := auditData{c: c, Quiet: -3600}
-	for _, r := range inv.audited(nil) {
-		d.Jobs = append(d.Jobs, auditJob{c: c, r: r, levels: inv.lengths(r, []*layout{s.layout}), wide: true})
-	}
+	c.Wide = true
 	var statements []string
-	for _, v := range d.views() {
-		statements = append(statements, v.sql)
+	for _, v := range verify.Views(c.DB, inv.JobsOf([]*schema.Layout{s.layout}), -time.Hour) {
+		statements = append(statements, v.SQL)
 	}
-	for _, v := range c.spread([]*layout{s.layout}) {
-		statements = append([]string{merged(v.sql, databases)}, statements...)
+	for _, v := range schema.SpreadViews(c.DB, []*schema.Layout{s.layout}) {
+		statements = append([]string{merged(v.SQL, databases)}, statements...)
 	}
 	for _, sql := range statements {
-		if err := c.exec(t.Context(), "make what the audit reads", sql, queryTimeout); err != nil {
+		if err := c.Exec(t.Context(), "make what the audit reads", sql, wire.QueryTimeout); err != nil {
 			t.Fatalf("%v\n%s", err, sql)
 		}
 	}
 	kinds := func() (all []string) {
-		err := c.query(t.Context(), "audit", "SELECT DISTINCT kind FROM "+c.name("weir_audit")+" ORDER BY kind", func(scan func(...any) error) error {
+		err := c.Query(t.Context(), "audit", "SELECT DISTINCT kind FROM "+c.Name("weir_audit")+" ORDER BY kind", func(scan func(...any) error) error {
 			var kind string
 			err := scan(&kind)
 			all = append(all, kind)
@@ -141,10 +141,10 @@ func TestShardsAudit(t *testing.T) {
 	if got := kinds(); len(got) > 0 {
 		t.Errorf("the audit finds %v", got)
 	}
-	c.wide = false
+	c.Wide = false
 	found := func() string {
 		a := audit.New(audit.Job{Name: "clicks", Topic: "clicks", Chunk: j.Spec.Chunk}, audit.Scope{})
-		s.quiet = -time.Hour
+		s.Quiet = -time.Hour
 		if err := s.Audit(t.Context(), a, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +164,7 @@ func TestShardsAudit(t *testing.T) {
 	for i := range 40 {
 		group := [][]byte{fmt.Append(nil, "/p/", i), {}}
 		n, err := s.Total(t.Context(), &window.Range{From: noon, Until: noon + 3_600_000, Group: group})
-		switch here := c.shards.of("clicks", group...) != 1; {
+		switch here := c.Shards.Of("clicks", group...) != 1; {
 		case here && (err != nil || n != 5):
 			t.Errorf("page %d: %d hits, want 5; %v", i, n, err)
 		case here:
@@ -188,7 +188,7 @@ func TestShardsAudit(t *testing.T) {
 	if got := found(); !strings.Contains(got, "excess") {
 		t.Errorf("a row is on two shards: weir verify finds %s", got)
 	}
-	if err := c.execOn(t.Context(), c.shards[2:], "lose rows", "TRUNCATE TABLE "+c.name("clicks_state"), queryTimeout); err != nil {
+	if err := c.ExecOn(t.Context(), c.Shards[2:], "lose rows", "TRUNCATE TABLE "+c.Name("clicks_state"), wire.QueryTimeout); err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(kinds()); got != "[rows missing window]" { // the rows on two shards merge
@@ -250,7 +250,11 @@ func TestShardsAway(t *testing.T) {
 					shard.open()
 					if err != nil {
 						if mistake != "" {
-							_ = c.writeLines(t.Context(), []linesRequest{{&s.layout.Job, changes.Lines}})
+							var lines []ledgerLine
+							for _, line := range changes.Lines {
+								lines = append(lines, ledgerLine{&s.layout.Job, &line})
+							}
+							_ = c.writeLines(t.Context(), [][]ledgerLine{lines})
 						}
 						break // killed: what it has in memory is gone
 					}
@@ -276,20 +280,20 @@ func TestShardsAway(t *testing.T) {
 // In make test: TestOtherDatabase.
 func TestShardsRefused(t *testing.T) {
 	c, doors, _ := openShards(t, 3)
-	jobs := []Job{actives()}
+	jobs := []schema.Job{actives()}
 	if _, err := c.Job(t.Context(), jobs[0]); !fatalWith(err, "run `weir migrate`") {
 		t.Errorf("not set up: %v", err)
 	}
 	// The home shard cannot be reached at first, so the setting up is broken off.
 	doors[0].close("read-only")
-	if _, err := c.Migrate(t.Context(), jobs, Migration{}); err == nil {
+	if _, err := c.Migrate(t.Context(), jobs, migrate.Options{}); err == nil {
 		t.Error("set up without the home shard")
 	}
 	doors[0].open()
-	if _, err := c.Migrate(t.Context(), jobs, Migration{}); err != nil {
+	if _, err := c.Migrate(t.Context(), jobs, migrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := c.Migrate(t.Context(), jobs, Migration{}); err != nil || len(again) > 0 {
+	if again, err := c.Migrate(t.Context(), jobs, migrate.Options{}); err != nil || len(again) > 0 {
 		t.Errorf("a second time it runs %v, %v", again, err)
 	}
 	if _, err := c.Job(t.Context(), jobs[0]); err != nil {
@@ -297,7 +301,7 @@ func TestShardsRefused(t *testing.T) {
 	}
 	a, b, d := doors[0].url, doors[1].url, doors[2].url
 	with := func(urls ...string) *Client {
-		cfg := Config{Database: c.cfg.Database}
+		cfg := wire.Config{Database: c.Config.Database}
 		for _, u := range urls {
 			cfg.Shards = append(cfg.Shards, []string{u})
 		}
@@ -307,16 +311,16 @@ func TestShardsRefused(t *testing.T) {
 		return dial(t, cfg)
 	}
 	engine, other := localtest.Engine(t)
-	single := newDoor(t, engine, c.cfg.Database, other)
-	if _, err := with(single.url).Migrate(t.Context(), jobs, Migration{}); err != nil {
+	single := newDoor(t, engine, c.Config.Database, other)
+	if _, err := with(single.url).Migrate(t.Context(), jobs, migrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	_, empty := localtest.Engine(t)
-	fresh := newDoor(t, engine, c.cfg.Database, empty)
-	if _, err := with(fresh.url, b, d).Migrate(t.Context(), jobs, Migration{DryRun: true}); err != nil {
+	fresh := newDoor(t, engine, c.Config.Database, empty)
+	if _, err := with(fresh.url, b, d).Migrate(t.Context(), jobs, migrate.Options{DryRun: true}); err != nil {
 		t.Errorf("an empty home shard while no shard has a row: %v", err) // as after a setting up that was broken off
 	}
-	if err := c.execOn(t.Context(), shards{c.shards[2]}, "count", "INSERT INTO "+c.name("clicks_state")+" (page) VALUES ('/p')", queryTimeout); err != nil {
+	if err := c.ExecOn(t.Context(), wire.Shards{c.Shards[2]}, "count", "INSERT INTO "+c.Name("clicks_state")+" (page) VALUES ('/p')", wire.QueryTimeout); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range []struct {
@@ -335,11 +339,11 @@ func TestShardsRefused(t *testing.T) {
 	} {
 		for from, try := range map[string]func() error{
 			"a run":       func() error { _, err := x.c.Job(t.Context(), jobs[0]); return err },
-			"a migration": func() error { _, err := x.c.Migrate(t.Context(), jobs, Migration{}); return err },
+			"a migration": func() error { _, err := x.c.Migrate(t.Context(), jobs, migrate.Options{}); return err },
 		} {
 			var err error
 			await.Until(t, func() error { // a connection may break, and weir run tries again then
-				var e *Error
+				var e *wire.Error
 				if err = try(); errors.As(err, &e) && !e.Fatal() {
 					return err
 				}
@@ -350,7 +354,7 @@ func TestShardsRefused(t *testing.T) {
 			}
 		}
 	}
-	var e *Error
+	var e *wire.Error
 	doors[1].close("refuses")
 	if _, err := c.Job(t.Context(), jobs[0]); !errors.As(err, &e) || e.Fatal() || !strings.Contains(err.Error(), "shard 2 ("+b+")") {
 		t.Errorf("a shard is away: %v", err)
@@ -359,18 +363,18 @@ func TestShardsRefused(t *testing.T) {
 	await.Until(t, func() error { _, err := c.Job(t.Context(), jobs[0]); return err })
 
 	// The database of a shard is dropped while weir runs: migrate refuses it, so no error may advise that.
-	if err := c.execOn(t.Context(), shards{c.shards[1]}, "drop", "DROP DATABASE "+quote(c.cfg.Database)+" SYNC", queryTimeout); err != nil {
+	if err := c.ExecOn(t.Context(), wire.Shards{c.Shards[1]}, "drop", "DROP DATABASE "+wire.Quote(c.Config.Database)+" SYNC", wire.QueryTimeout); err != nil {
 		t.Fatal(err)
 	}
 	ask := func() error {
-		return c.shards[1].query(t.Context(), "count", "SELECT count() FROM "+c.name("clicks_state"), func(func(...any) error) error { return nil })
+		return wire.Shards{c.Shards[1]}.Query(t.Context(), "count", "SELECT count() FROM "+c.Name("clicks_state"), func(func(...any) error) error { return nil })
 	}
-	migrate := func() error {
-		_, err := c.Migrate(t.Context(), jobs, Migration{})
+	again := func() error {
+		_, err := c.Migrate(t.Context(), jobs, migrate.Options{})
 		return err
 	}
-	for what, try := range map[string]func() error{"a question": ask, "a migration": migrate} {
-		if err := try(); !fatalWith(err, "shard 2 ("+b+")") || !fatalWith(err, restoreIt) {
+	for what, try := range map[string]func() error{"a question": ask, "a migration": again} {
+		if err := try(); !fatalWith(err, "shard 2 ("+b+")") || !fatalWith(err, "restore it; or begin a new clickhouse.database") {
 			t.Errorf("a shard's database is gone: %s says %v", what, err)
 		}
 	}

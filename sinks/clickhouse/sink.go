@@ -9,8 +9,39 @@ import (
 	"time"
 
 	"weir/flow/rounds"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/native"
+	"weir/sinks/clickhouse/questions"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/verify"
+	"weir/sinks/clickhouse/wire"
 	"weir/window"
 )
+
+// A Client writes jobs into one database. Use Open.
+type Client struct {
+	*wire.DB
+	limit int // rows in a block
+
+	// What the jobs of a process ask together.
+	rounds   *batcher[*roundRequest]
+	lines    *batcher[[]ledgerLine]
+	coverage *batcher[*coverageRequest]
+}
+
+// Open checks the configuration and prepares a client. It does not connect: see Ping.
+func Open(cfg wire.Config) (*Client, error) {
+	db, err := wire.Dial(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{DB: db, limit: blockRows}
+	c.rounds = newBatcher("read the rounds", c.readRounds)
+	c.lines = newBatcher("write the ledger", c.writeLines)
+	c.coverage = newBatcher("read the ledger", c.readCoverage)
+	c.coverage.announce(nil) // jobs look at the same moments, and do not announce it: each look waits
+	return c, nil
+}
 
 // A Sink writes the changes of one job. Client.Job makes one.
 type Sink struct {
@@ -18,11 +49,13 @@ type Sink struct {
 	// one sentence each: for example, a measure that is gone, or a keep that has changed.
 	Notes []string
 
-	client *Client
-	layout *layout
+	*questions.Reader
+	*verify.Auditor
 
-	quiet time.Duration // for Audit
-	merge int           // rows that a statement of a rollup reads
+	client *Client
+	layout *schema.Layout
+
+	merge int // rows that a statement of a rollup reads
 
 	rounds current
 
@@ -34,12 +67,9 @@ type Sink struct {
 	noting sync.RWMutex
 
 	// Owned by Write.
-	writer      rounds.Writer
-	state, dead *block
-	places      []*block // one for each measure that layout.located yields
-	group       [][]byte
-	counted     []*measure // that layout.counted yields
-	most        int        // rows in the next statement of state rows
+	writer rounds.Writer
+	blocks native.Writer[window.Row]
+	most   int // rows in the next statement of state rows
 
 	fresh time.Duration // freshRound
 
@@ -51,72 +81,58 @@ type Sink struct {
 	passed []mark // the latest rounds
 }
 
+// Migrate is migrate.Run for the client's database.
+func (c *Client) Migrate(ctx context.Context, jobs []schema.Job, m migrate.Options) ([]migrate.Statement, error) {
+	return migrate.Run(ctx, c.DB, jobs, m)
+}
+
 // Job compares the job's tables with what the job needs and returns the sink
 // that writes them. It changes nothing: tables are made by Migrate.
-func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
-	l, err := j.plan()
+func (c *Client) Job(ctx context.Context, j schema.Job) (*Sink, error) {
+	l, notes, lags, err := migrate.Check(ctx, c.DB, j)
 	if err != nil {
 		return nil, err
-	}
-	ids, err := c.members(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var home *inventory
-	var notes []string
-	for i, on := range c.shards {
-		inv, err := c.inventory(ctx, on, l)
-		if err != nil {
-			return nil, on.named(err)
-		}
-		if i == 0 {
-			inv.mark(l)
-		}
-		wanted, _ := j.plan() // of a migration, which may mark rollups
-		of, err := c.check(ctx, on, inv, wanted)
-		if err != nil {
-			return nil, on.named(err)
-		}
-		if i == 0 {
-			home, notes = inv, of
-		}
 	}
 	s := c.sink(l)
-	s.Notes = append(notes, c.misread(ctx, home, l, ids)...)
-	s.lags = home.tables[l.state()].engine != "AggregatingMergeTree"
+	s.Notes, s.lags = notes, lags
 	return s, nil
 }
 
 // sink returns a sink for tables that are as the layout says.
-func (c *Client) sink(l *layout) *Sink {
+func (c *Client) sink(l *schema.Layout) *Sink {
 	s := &Sink{
-		client: c, layout: l, quiet: quiet, most: firstRows, fresh: freshRound, merge: rollupRows,
-		state: stateBlock(l), dead: deadBlock(),
-		memos: make([]memo, len(l.levels)),
+		Reader: questions.NewReader(c.DB, l), Auditor: verify.NewAuditor(c.DB, l), client: c, layout: l, most: firstRows, fresh: freshRound, merge: rollupRows,
+		memos: make([]memo, len(l.Levels)),
 	}
 	for i := range s.memos {
 		s.memos[i] = memo{due: time.Now().Add(tailTime)}
 	}
-	for m := range l.counted {
-		s.counted = append(s.counted, m)
-	}
-	for m := range l.located {
-		s.places = append(s.places, placesBlock(l, m))
-	}
 	return s
+}
+
+// Write writes the changes into the tables, in an order that makes a crash harmless:
+// places and state rows on all shards, acknowledged in the sense of package rounds, then dead
+// letters, then the ledger lines. It does not change c, whose table must be sealed. After an error, any
+// part of c may be written: write c again, or c merged with later changes.
+//
+// What it will ask together with other jobs is announced before it begins.
+func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
+	s.client.lines.announce(&s.writer)
+	defer s.client.lines.leave(&s.writer)
+	if c.Table.Len() > 0 {
+		s.client.rounds.announce(&s.writer)
+		defer s.client.rounds.leave(&s.writer)
+	}
+	return s.write(ctx, c)
 }
 
 // write is Write.
 func (s *Sink) write(ctx context.Context, c *window.Changes) error {
 	if c.Table.Len() > 0 {
-		at := 0
-		for m := range s.layout.located { // these have no round, because no rollup is made of them
-			for shard := range s.client.shards {
-				if err := s.writePlaces(ctx, shard, s.places[at], c.Table, m); err != nil {
-					return err
-				}
+		for m := range s.layout.Located { // these have no round, because no rollup is made of them
+			if err := s.writePlaces(ctx, c.Table, m); err != nil {
+				return err
 			}
-			at++
 		}
 		rows, ends := s.divide(c.Table)
 		err := s.inRound(ctx, &s.writer, c.Table.Len(), func(from int, round uint64) (int, error) {
@@ -134,21 +150,23 @@ func (s *Sink) write(ctx context.Context, c *window.Changes) error {
 	if err := s.restarted(); err != nil {
 		return err
 	}
-	err := send(ctx, s, s.dead, c.Dead, func(d *window.DeadLetter) { s.dead.addDead(&s.layout.Job, d) })
-	if err != nil {
+	if err := s.writeDead(ctx, c.Dead); err != nil {
 		return err
 	}
 	if len(c.Lines) == 0 {
 		return nil
 	}
-	// The statement may outlive this write, and read its lines.
-	return s.client.lines.do(ctx, &s.writer, linesRequest{&s.layout.Job, slices.Clone(c.Lines)})
+	var lines []ledgerLine
+	for _, line := range c.Lines { // each copied: the statement may outlive this write
+		lines = append(lines, ledgerLine{&s.layout.Job, &line})
+	}
+	return s.client.lines.do(ctx, &s.writer, lines)
 }
 
 // restarted returns an error if a server was started again since the ledger was read.
 func (s *Sink) restarted() error {
-	if int64(s.client.uptimes.count()) != s.starts.Load() {
-		return errRestarted
+	if int64(s.client.Uptimes.Count()) != s.starts.Load() {
+		return wire.ErrRestarted
 	}
 	return nil
 }
@@ -158,16 +176,9 @@ func (s *Sink) restarted() error {
 func (s *Sink) writeState(ctx context.Context, t *window.Table, rows, ends []int, from int, round uint64) (int, error) {
 	shard, _ := slices.BinarySearch(ends, from+1)
 	to := min(from+s.most, from+s.client.limit, ends[shard])
-	sent, began := 0, time.Now()
-	err := s.client.insertPieces(ctx, s.client.shards[shard], s.state, func(yield func([]byte) bool) {
-		for piece := range s.stateRows(t, rows, from, to, round) {
-			if sent += len(piece); !yield(piece) {
-				return
-			}
-		}
-	})
+	began := time.Now()
+	sent, err := wire.Insert(ctx, s.client.DB, s.client.Shards[shard], s.layout.StateTable(), &s.blocks, stateColumns(s.layout, round), to-from, stateRows(t, rows, from, to))
 	if err != nil {
-		s.state.abandon()
 		if errors.Is(err, context.DeadlineExceeded) {
 			s.most = max(s.most/4, 1)
 		}
@@ -184,7 +195,7 @@ func (s *Sink) writeState(ctx context.Context, t *window.Table, rows, ends []int
 // and whether a flush ends behind a slow connection.
 func (s *Sink) aim(rows, sent int, took time.Duration) {
 	goal := blockBytes
-	if share := s.client.cfg.InsertTimeout / 8; took > share {
+	if share := s.client.Config.InsertTimeout / 8; took > share {
 		goal = min(goal, max(keptBytes, int(float64(sent)*float64(share)/float64(took))))
 	}
 	if per := sent/rows + 1; rows >= min(100, s.most) || s.most > goal/per {
@@ -192,19 +203,31 @@ func (s *Sink) aim(rows, sent int, took time.Duration) {
 	}
 }
 
-// send writes a list to the home shard, with one row for each element.
-func send[T any](ctx context.Context, s *Sink, b *block, list []T, add func(*T)) error {
-	b.reset()
+// writeDead writes dead letters to the home shard.
+func (s *Sink) writeDead(ctx context.Context, list []window.DeadLetter) error {
+	var all []*window.DeadLetter
 	for i := range list {
-		add(&list[i])
-		if b.full(s.client.limit) {
-			if err := s.client.flush(ctx, s.client.shards[0], b); err != nil {
-				return err
-			}
-		}
+		all = append(all, &list[i])
 	}
-	return s.client.flush(ctx, s.client.shards[0], b)
+	return insertAll(ctx, s.client, s.client.Shards[0], "weir_dead_letters", deadColumns(&s.layout.Job), all, func(d *window.DeadLetter) int { return len(d.Payload) + len(d.Reason) })
 }
 
-// full reports whether a block has to be sent: it has so many rows, or keptBytes.
-func (b *block) full(rows int) bool { return b.rows >= rows || b.size() >= keptBytes }
+// divide returns the rows of a sealed table shard by shard, as numbers for Table.Row, each in the
+// order of the table, and where those of each shard end. The numbers are nil if there is one shard.
+func (s *Sink) divide(t *window.Table) (rows, ends []int) {
+	if !s.client.Sharded() {
+		return nil, []int{t.Len()}
+	}
+	parts := make([][]int, len(s.client.Shards))
+	var group [][]byte
+	for i := range t.Len() {
+		group = t.Row(i).Group(group[:0])
+		n := s.client.Shards.Of(s.layout.Spec.Job, group...)
+		parts[n] = append(parts[n], i)
+	}
+	for _, part := range parts {
+		rows = append(rows, part...)
+		ends = append(ends, len(rows))
+	}
+	return rows, ends
+}

@@ -15,6 +15,7 @@ import (
 	"weir/audit"
 	"weir/demo/local/localtest"
 	"weir/event"
+	"weir/sinks/clickhouse/wire"
 )
 
 const noon = 1_763_640_000_000 // 2025-11-20 12:00:00 UTC
@@ -25,7 +26,7 @@ const noon = 1_763_640_000_000 // 2025-11-20 12:00:00 UTC
 func TestOrder(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	b := stand(t, engine)
-	s := install(t, dial(t, Config{URLs: []string{b.URL}, Database: database}), clicks())
+	s := install(t, dial(t, wire.Config{URLs: []string{b.URL}, Database: database}), clicks())
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), `{`)
 	changes := op.Take()
@@ -91,14 +92,14 @@ func TestProfile(t *testing.T) {
 		direct.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	c := dial(t, Config{URLs: []string{server.URL}, Database: database})
+	c := dial(t, wire.Config{URLs: []string{server.URL}, Database: database})
 	j := clicks()
 	j.Spec.MaxGroups = 1000
 	s := full(t, c, j)
 	op := operator(t, s.layout.Spec, 0)
 	questions := []string{
-		"SELECT page, count() FROM " + c.name("clicks_state") + " GROUP BY page", "SELECT DISTINCT page FROM " + c.name("clicks_state"),
-		"SELECT page, hits FROM " + c.name("clicks_state") + " ORDER BY hits, page", "SELECT page, hits FROM " + c.name("clicks_1m"),
+		"SELECT page, count() FROM " + c.Name("clicks_state") + " GROUP BY page", "SELECT DISTINCT page FROM " + c.Name("clicks_state"),
+		"SELECT page, hits FROM " + c.Name("clicks_state") + " ORDER BY hits, page", "SELECT page, hits FROM " + c.Name("clicks_1m"),
 	}
 	events := 0
 	for i, settings := range []string{
@@ -117,7 +118,7 @@ func TestProfile(t *testing.T) {
 		refused := 0
 		for _, sql := range questions {
 			n := 0
-			err := c.query(t.Context(), "ask", sql, func(func(...any) error) error { n++; return nil })
+			err := c.Query(t.Context(), "ask", sql, func(func(...any) error) error { n++; return nil })
 			if err == nil && n < 300 {
 				t.Errorf("%s: %s has %d rows and no error", settings, sql, n)
 			}
@@ -130,7 +131,7 @@ func TestProfile(t *testing.T) {
 		}
 		failed := s.Rollup(t.Context(), true, 0)
 		profile.Store("")
-		if got := one(t, c, "SELECT sum(hits) FROM "+c.name("clicks_1m")); got != fmt.Sprintf("(%d)", events) {
+		if got := one(t, c, "SELECT sum(hits) FROM "+c.Name("clicks_1m")); got != fmt.Sprintf("(%d)", events) {
 			t.Errorf("%s: the view has %s events, want %d; the rollup ended with %v", settings, got, events, failed)
 		}
 	}
@@ -143,8 +144,8 @@ func TestWriteAgain(t *testing.T) {
 	s := install(t, c, clicks())
 	tables := []string{"clicks_state", "weir_ledger"}
 	for _, table := range tables {
-		for _, sql := range []string{"ALTER TABLE " + c.name(table) + " MODIFY SETTING non_replicated_deduplication_window = 100", "SYSTEM STOP MERGES " + c.name(table)} {
-			if err := c.exec(t.Context(), "prepare", sql, queryTimeout); err != nil {
+		for _, sql := range []string{"ALTER TABLE " + c.Name(table) + " MODIFY SETTING non_replicated_deduplication_window = 100", "SYSTEM STOP MERGES " + c.Name(table)} {
+			if err := c.Exec(t.Context(), "prepare", sql, wire.QueryTimeout); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -155,7 +156,7 @@ func TestWriteAgain(t *testing.T) {
 	write(t, s, changes)
 	write(t, s, changes)
 	for _, table := range tables {
-		if got := one(t, c, "SELECT count() FROM "+c.name(table)); got != "(2)" {
+		if got := one(t, c, "SELECT count() FROM "+c.Name(table)); got != "(2)" {
 			t.Errorf("%s has %s rows of two equal inserts", table, got)
 		}
 	}
@@ -164,14 +165,14 @@ func TestWriteAgain(t *testing.T) {
 // lines puts lines into the ledger, each the values of lineColumns.
 func lines(t *testing.T, c *Client, values ...string) {
 	t.Helper()
-	sql := "INSERT INTO " + c.name("weir_ledger") + " (job, version, " + lineColumns + ") VALUES "
+	sql := "INSERT INTO " + c.Name("weir_ledger") + " (job, version, " + lineColumns + ") VALUES "
 	for i, v := range values {
 		if i > 0 {
 			sql += ", "
 		}
 		sql += "('clicks', 1, " + v + ")"
 	}
-	if err := c.exec(t.Context(), "test", sql, queryTimeout); err != nil {
+	if err := c.Exec(t.Context(), "test", sql, wire.QueryTimeout); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -197,7 +198,7 @@ func TestComplete(t *testing.T) {
 		if err := s.Rollup(t.Context(), false, watermarks.Look(&covered, log, since)); err != nil {
 			t.Fatal(err)
 		}
-		sql := "SELECT toUnixTimestamp(window_start) - 1763640000, complete FROM " + c.name("clicks_1m") + " ORDER BY window_start"
+		sql := "SELECT toUnixTimestamp(window_start) - 1763640000, complete FROM " + c.Name("clicks_1m") + " ORDER BY window_start"
 		if got := strings.Join(read(t, c, sql), " "); got != want {
 			t.Errorf("complete: %s, want %s", got, want)
 		}
@@ -219,7 +220,7 @@ func TestComplete(t *testing.T) {
 	// a third partition are still older…
 	lines(t, c, "0, 2, 0, 0, 1, 1763640000, now() - 7200")
 	b := &backend{c: c}
-	b.exec(t, "ALTER TABLE "+c.name("weir_ledger")+" MODIFY COLUMN flushed_at DEFAULT now() + 7200")
+	b.exec(t, "ALTER TABLE "+c.Name("weir_ledger")+" MODIFY COLUMN flushed_at DEFAULT now() + 7200")
 	observe(t, op, 1, 2, noon+180_000, click(noon+180_000, "/", 1, "f"))
 	write(t, s, op.Take())
 	log[1], log[2] = event.Span{Next: 3}, event.Span{Next: 1}

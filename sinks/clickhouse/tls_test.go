@@ -17,6 +17,7 @@ import (
 
 	"weir/demo/local/localtest"
 	"weir/internal/kafkatest"
+	"weir/sinks/clickhouse/wire"
 )
 
 const gateUser, gatePassword = "weir", "correct-horse"
@@ -75,47 +76,47 @@ func TestGate(t *testing.T) {
 	trust := &tls.Config{RootCAs: cert.Pool}
 
 	t.Run("right", func(t *testing.T) {
-		c := dial(t, Config{URLs: []string{"https://" + open}, Database: database, User: gateUser, Password: gatePassword, TLS: trust})
+		c := dial(t, wire.Config{URLs: []string{"https://" + open}, Database: database, User: gateUser, Password: gatePassword, TLS: trust})
 		s := full(t, c, clicks())
 		op := operator(t, s.layout.Spec, 0)
 		observe(t, op, 0, 0, noon, click(noon, "/a", 1, "x"), click(noon, "/a", 2, "y"))
 		write(t, s, op.Take())
-		if got := one(t, c, "SELECT sum(hits) FROM "+c.name("clicks_1m")); got != "(2)" {
+		if got := one(t, c, "SELECT sum(hits) FROM "+c.Name("clicks_1m")); got != "(2)" {
 			t.Errorf("%s hits came through", got)
 		}
 	})
 
 	const wrong = "wrong-horse"
-	account := func(cfg Config) Config {
+	account := func(cfg wire.Config) wire.Config {
 		cfg.User, cfg.Password = gateUser, gatePassword
 		return cfg
 	}
 	for name, c := range map[string]struct {
-		config Config
+		config wire.Config
 		words  []string
 	}{
 		"wrong password": {
-			Config{URLs: []string{"https://" + open}, User: gateUser, Password: wrong, TLS: trust},
+			wire.Config{URLs: []string{"https://" + open}, User: gateUser, Password: wrong, TLS: trust},
 			[]string{"Authentication failed", "check user and password"},
 		},
 		"unknown user": {
-			Config{URLs: []string{"https://" + open}, User: "stranger", Password: wrong, TLS: trust},
+			wire.Config{URLs: []string{"https://" + open}, User: "stranger", Password: wrong, TLS: trust},
 			[]string{"stranger", "check user and password"},
 		},
 		"another authority": {
-			account(Config{URLs: []string{"https://" + open}, TLS: &tls.Config{RootCAs: stranger.Pool}}),
+			account(wire.Config{URLs: []string{"https://" + open}, TLS: &tls.Config{RootCAs: stranger.Pool}}),
 			[]string{"certificate", "clickhouse.tls.ca_file"},
 		},
 		"expired": {
-			account(Config{URLs: []string{"https://" + gate(t, engine, old, nil)}, TLS: &tls.Config{RootCAs: old.Pool}}),
+			account(wire.Config{URLs: []string{"https://" + gate(t, engine, old, nil)}, TLS: &tls.Config{RootCAs: old.Pool}}),
 			[]string{"expired", "renew it"},
 		},
 		"no client certificate": {
-			account(Config{URLs: []string{"https://" + gate(t, engine, cert, cert.Pool)}, TLS: trust}),
+			account(wire.Config{URLs: []string{"https://" + gate(t, engine, cert, cert.Pool)}, TLS: trust}),
 			[]string{"certificate required", "check clickhouse.tls"},
 		},
 		"http to a TLS port": {
-			account(Config{URLs: []string{"http://" + open}}),
+			account(wire.Config{URLs: []string{"http://" + open}}),
 			[]string{"write https://"},
 		},
 	} {
@@ -127,7 +128,7 @@ func TestGate(t *testing.T) {
 				t.Fatal("let in")
 			}
 			t.Log(err)
-			var e *Error
+			var e *wire.Error
 			if !errors.As(err, &e) || !e.Fatal() {
 				t.Errorf("%v would be tried again", err)
 			}

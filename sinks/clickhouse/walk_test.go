@@ -19,6 +19,9 @@ import (
 	"weir/measures/quantile"
 	"weir/measures/sum"
 	"weir/measures/topk"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 	"weir/window"
 )
 
@@ -28,7 +31,7 @@ type walker struct {
 	*asked
 	r     *rand.Rand
 	c     *Client
-	job   Job
+	job   schema.Job
 	op    *window.Operator
 	next  [3]int64
 	naive []walked
@@ -99,9 +102,9 @@ func newWalker(t *testing.T, seed uint64) *walker {
 	return w
 }
 
-func (w *walker) rollups() (all []Rollup) {
+func (w *walker) rollups() (all []schema.Rollup) {
 	for _, d := range walkRollups[w.r.IntN(len(walkRollups))] {
-		all = append(all, Rollup{Window: d})
+		all = append(all, schema.Rollup{Window: d})
 	}
 	return all
 }
@@ -205,8 +208,8 @@ func (w *walker) windows(view, params string, all [][2]int64) {
 				}
 			}
 		}
-		sql := "SELECT " + page + ", " + shownColumns + " FROM " + w.client.name(name) + "(" + params + ")"
-		if err := w.client.query(w.t.Context(), "ask", sql, func(scan func(...any) error) error {
+		sql := "SELECT " + page + ", " + shownColumns + " FROM " + w.client.Name(name) + "(" + params + ")"
+		if err := w.client.Query(w.t.Context(), "ask", sql, func(scan func(...any) error) error {
 			var s shown
 			if err := scan(&s.page, &s.start, &s.end, &s.hits, &s.people, &s.active, &s.users, &s.bits, &s.least, &s.most, &s.usual, &s.revenue, &s.opening, &s.latest, &s.keys, &s.counts, &s.errors, &s.quantiles, &s.none); err != nil {
 				return err
@@ -408,8 +411,8 @@ func (w *walker) triangles(view, params string, periods [][2]int64) {
 				}
 			}
 		}
-		sql := "SELECT " + page + ", toInt64(toUnixTimestamp(window_start)), toInt64(toUnixTimestamp(window_end)), toInt64(toUnixTimestamp(later)), returned, cohort FROM " + w.client.name(view+total) + "(measure='" + measure + "', " + params + ")"
-		if err := w.client.query(w.t.Context(), "ask", sql, func(scan func(...any) error) error {
+		sql := "SELECT " + page + ", toInt64(toUnixTimestamp(window_start)), toInt64(toUnixTimestamp(window_end)), toInt64(toUnixTimestamp(later)), returned, cohort FROM " + w.client.Name(view+total) + "(measure='" + measure + "', " + params + ")"
+		if err := w.client.Query(w.t.Context(), "ask", sql, func(scan func(...any) error) error {
 			var p string
 			var start, end, later int64
 			var back, of uint64
@@ -476,7 +479,7 @@ func (w *walker) took(from, to, pane int64) {
 	for range 1 + w.r.IntN(4) {
 		page := walkPages[w.r.IntN(len(walkPages))]
 		pages = append(pages, page)
-		steps = append(steps, text(measure+":"+stepText(page)))
+		steps = append(steps, wire.Text(measure+":"+stepText(page)))
 	}
 	first, end := (from+pane-1)/pane*pane, (to+pane-1)/pane*pane // of the windows that begin in it
 	truth := make([]uint64, len(pages))
@@ -537,7 +540,7 @@ func walk(t *testing.T, seed uint64, steps int) {
 				}
 			case 4:
 				w.job.Rollups = w.rollups()
-				if _, err := w.c.Migrate(t.Context(), []Job{w.job}, Migration{}); err != nil {
+				if _, err := w.c.Migrate(t.Context(), []schema.Job{w.job}, migrate.Options{}); err != nil {
 					t.Fatal(err)
 				}
 				s, err := w.c.Job(t.Context(), w.job)

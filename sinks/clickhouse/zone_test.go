@@ -3,7 +3,12 @@ package clickhouse
 import (
 	"net/http/httptest"
 	"net/http/httputil"
+
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
+
 	neturl "net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +34,7 @@ func openIn(t *testing.T, zone string) *Client {
 		r.Out.URL.RawQuery = q.Encode()
 	}})
 	t.Cleanup(s.Close)
-	c := dial(t, Config{URLs: []string{s.URL}, Database: database})
+	c := dial(t, wire.Config{URLs: []string{s.URL}, Database: database})
 	hour := map[string]string{"UTC": "('00:00')", kathmandu: "('05:30')"}[zone] // in 1970
 	if got := one(t, c, "SELECT formatDateTime(toDateTime(0), '%H:%i')"); got != hour {
 		t.Fatalf("in the server's time zone 1970 begins at %s, want %s: the test tests nothing", got, hour)
@@ -42,10 +47,10 @@ func openIn(t *testing.T, zone string) *Client {
 func TestTailZone(t *testing.T) {
 	c := openIn(t, kathmandu)
 	j := clicks()
-	j.Rollups = []Rollup{{Window: time.Minute}, {Window: time.Hour}}
+	j.Rollups = []schema.Rollup{{Window: time.Minute}, {Window: time.Hour}}
 	s := install(t, c, j)
-	d := s.layout.over(c, form{checks: func(*layout) []check { return nil }}, nil)
-	got := one(t, c, "WITH "+render("at", d)+" SELECT toTypeName(_tail.1), toTypeName(_tail.2)")
+	with, _, _ := strings.Cut(schema.Render("view", s.layout.Local(c.DB, 1)), "\nSELECT\n")
+	got := one(t, c, with+" SELECT toTypeName(_tail.1), toTypeName(_tail.2)")
 	if want := `('Array(DateTime(\'UTC\'))','Array(DateTime(\'UTC\'))')`; got != want {
 		t.Errorf("the windows of the live tail are %s, want %s", got, want)
 	}

@@ -295,8 +295,8 @@ func (l *Last) All(yield func(window int64, member []byte, st Stamp, score uint6
 }
 
 // Each calls yield with every position, ordered by window, then by the
-// member's bytes, until yield returns false. The member is valid during the
-// call only. yield must not change l.
+// member's bytes, until yield returns false. The member is valid until l changes.
+// yield must not change l.
 func (l *Last) Each(yield func(window int64, member []byte, st Stamp, score uint64) bool) {
 	l.order = l.order[:0]
 	for i := range l.entries {

@@ -11,6 +11,8 @@ import (
 
 	"weir/demo/local/localtest"
 	"weir/sinks/clickhouse"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/wire"
 )
 
 func TestMain(m *testing.M) { localtest.Main(m) }
@@ -31,7 +33,7 @@ func TestProxy(t *testing.T) {
 	}
 	server := open()
 	as := func(user, password string) *clickhouse.Client {
-		c, err := clickhouse.Open(clickhouse.Config{URLs: []string{server.URL}, Database: database, User: user, Password: password})
+		c, err := clickhouse.Open(wire.Config{URLs: []string{server.URL}, Database: database, User: user, Password: password})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,14 +41,14 @@ func TestProxy(t *testing.T) {
 		return c
 	}
 	code := func(err error) int32 {
-		var refused *clickhouse.Error
+		var refused *wire.Error
 		if errors.As(err, &refused) {
 			return refused.Code
 		}
 		return 0
 	}
-	accounts := clickhouse.Migration{
-		Writer: &clickhouse.Account{User: "weir", Password: "one"}, Reader: &clickhouse.Account{User: "grafana", Password: "two"},
+	accounts := migrate.Options{
+		Writer: &migrate.Account{User: "weir", Password: "one"}, Reader: &migrate.Account{User: "grafana", Password: "two"},
 	}
 	for range 2 { // a second time changes nothing
 		if _, err := as("admin", "zero").Migrate(t.Context(), nil, accounts); err != nil {

@@ -1,7 +1,5 @@
 {{- /* The last position of each member in each window. */ -}}
-CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}}
-(`window_start` DateTime('UTC'), `member` String, `score` UInt64, `lon` Float64, `lat` Float64, `geohash` String, `ts` DateTime64(3, 'UTC'))
-AS SELECT
+SELECT
     window_start,
     member,
     _t.latest.score AS score,
@@ -12,6 +10,6 @@ AS SELECT
 FROM
 (
     SELECT window_start, member, max(last) AS latest
-    FROM {{.Table}}
+    FROM {{.}}
     GROUP BY window_start, member
 ) AS _t

@@ -1,0 +1,64 @@
+package questions
+
+import (
+	"fmt"
+	"slices"
+
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
+)
+
+// sessionsOf returns the data of the views of sessions.
+//
+// A session is a sequence of events of one id, in which each comes less than the gap G after
+// the one before. Panes have the length p ≤ G. Pane w is that of the moments from wp on and
+// before (w+1)p. An id begins at most one session in it, with its first event t of w, because
+// all others come less than p ≤ G after another one. Let v < w be the pane in which the id was
+// last before w, and t' its last event there. Then
+//
+//		(w-v-1)p < t-t' < (w-v+1)p.
+//
+//	  - If w-v-1 ≥ G/p, then t-t' > G: a session begins for certain. So the lower bound has the
+//	    ids of w that are in none of the ⌈G/p⌉ panes before it: w-v > ⌈G/p⌉.
+//	  - If w-v+1 ≤ G/p, then t-t' < G: none begins. So the upper bound has the ids of w that are
+//	    in none of the ⌊G/p⌋-1 panes before it: w-v ≥ ⌊G/p⌋.
+//
+// The same holds if a session goes on after a gap of exactly G, as neither case has that.
+// A sum over panes of both bounds has the sum of what begins between them. Panes are read from
+// ⌈G/p⌉ before the first one of the answer on, so a session that began before the range and
+// goes on is not taken for one that begins.
+//
+// A pair of ids of a set that share a hash is taken for one id. The first event of a session that
+// begins for certain is that of one of them, and begins one of its sessions: the lower bound holds.
+// The upper bound may lack what both begin, because each may hide the pauses of the other. If
+// a pair shares its hash with the chance 2^-32 and each of the f ids of the range begins up to s
+// sessions in a window, that is the sum of f·s/2^32 in the mean, and its variance is at most
+// that of f·2s²/2^32, as (s+t)² ≤ 2s²+2t². In a window an id begins at most every/G of them, rounded up,
+// and no more than in all windows.
+//
+// What all windows of an answer have together is total_most. It does not depend on their length: each
+// window's bound has room for pairs of its own, but no pair hides more sessions than the two ids begin in
+// all. So the sum of these bounds is too wide. Where no window expects a pair, it is too narrow, because it fails as
+// often as one of its windows. So the total has a room of its own: s is how many sessions an id begins in the
+// whole range. The greatest s is seen unless its own id is one of a pair, with the chance f/2^32.
+//
+// The panes of each id are put in order once. So the work grows with the ids in panes, and not
+// with the gap, as it would if each pane were compared with the union of those before.
+func sessionsOf(l *schema.Layout, c *wire.DB) []idsData {
+	const each = "greatest({every:UInt32}, 1)" // of 0, which is refused, no other error comes first
+	pane := l.Levels[0].Seconds
+	first, until := atLeast(fromTime, each), atLeast(toTime, each)
+	before := fmt.Sprintf("intDiv(toInt64({gap:UInt32}) + %d, %d)", pane-1, pane)
+	from := fmt.Sprintf("(%s - %s * %d)", first, before, pane)
+	d := idsData{
+		overData:  overData{l.Level(c, 0), panesOf(l, "sessions", from, until), l.By},
+		statement: "sessions",
+		columns:   append(slices.Clone(windowColumns), uints("least", "most", "total_most")...),
+		place:     func(moment string) string { return numberOf(l, moment, from) },
+		Pane:      pane, Before: before, First: first, Until: until,
+	}
+	d.limits = append(multiples(l, "every"), askedOf(l),
+		check{fmt.Sprintf("{gap:UInt32} < %d", pane), fmt.Sprintf("gap has to be at least %d seconds, the shortest windows of job %s", pane, l.Spec.Job)},
+		check{fmt.Sprintf("(%s - %s) / %s > %d", until, first, each, windowsMost), fmt.Sprintf("more than %d windows: make the range shorter or every greater", windowsMost)})
+	return d.both()
+}
