@@ -55,18 +55,14 @@ const (
 	AvroUnion
 )
 
-// An AvroLogical is a logical type that changes the value that weir reads, or says that it is
-// a time.
+// An AvroLogical is a logical type that changes the value that weir reads.
 type AvroLogical uint8
 
-// The logical types. Of times and all others weir reads the number or the bytes.
+// The logical types. Of all others, such as times, weir reads the number or the bytes.
 const (
 	AvroPlain   AvroLogical = iota
 	AvroDecimal             // of bytes or fixed: a number
 	AvroUUID                // of fixed(16): its text
-	AvroMillis              // of long: a time in milliseconds,
-	AvroMicros              // in microseconds
-	AvroNanos               // or in nanoseconds since 1970, in UTC
 )
 
 // Why bytes were refused as Avro.

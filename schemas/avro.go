@@ -108,8 +108,6 @@ var avroKinds = map[string]event.AvroKind{
 	"array": event.AvroArray, "map": event.AvroMap, "union": event.AvroUnion,
 }
 
-var avroTimes = map[string]event.AvroLogical{"timestamp-millis": event.AvroMillis, "timestamp-micros": event.AvroMicros, "timestamp-nanos": event.AvroNanos}
-
 // avroTypes has the named types of a schema, by their full names.
 type avroTypes map[string]*event.AvroType
 
@@ -210,10 +208,6 @@ func (c avroTypes) of(n *avro.SchemaNode, namespace string) (*event.AvroType, er
 		}
 	case "uuid":
 		t.Logical = event.AvroUUID
-	case "timestamp-millis", "timestamp-micros", "timestamp-nanos":
-		if kind == event.AvroLong {
-			t.Logical = avroTimes[n.LogicalType]
-		}
 	}
 	for i, node := range inside(n) {
 		of, err := c.of(node, namespace)

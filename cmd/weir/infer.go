@@ -75,19 +75,18 @@ topic. The comments show values of the records.`,
 
 // inferSchemas finds where the schemas of records are.
 func inferSchemas(cfg *config.Config, file, message string) (from infer.Schemas, end func(), err error) {
+	isProto := filepath.Ext(file) == ".proto"
 	switch {
+	case message != "" && !isProto:
+		return from, nil, &exit{exitUsage, errors.New("--message belongs to a --schema-file of Protobuf, which ends in .proto; with a registry each record says which message it is"), "see weir infer --help"}
 	case file != "":
 		from = infer.Schemas{Format: event.Avro, Name: file, Message: message}
-		if filepath.Ext(file) == ".proto" {
+		if isProto {
 			from.Format = event.Protobuf
-		} else if message != "" {
-			return from, nil, &exit{exitUsage, errors.New("--message belongs to a --schema-file of Protobuf, which ends in .proto"), "see weir infer --help"}
 		}
 		if from.File, err = schemas.Open(from.Format, file, message); err != nil {
 			return from, nil, &exit{exitUsage, fmt.Errorf("--schema-file %s: %w", file, err), ""}
 		}
-	case message != "":
-		return from, nil, &exit{exitUsage, errors.New("--message belongs to --schema-file; with a registry each record says which message it is"), "see weir infer --help"}
 	case cfg.Registry.URL != "" || cfg.Registry.Schemas != nil:
 		if from.Registry, err = registryOf(cfg); err == nil {
 			return from, from.Registry.Close, nil
@@ -168,7 +167,7 @@ func nothingRead(f *infer.Facts, topic string, from infer.Schemas) error {
 		wrong, hint = "fits the schema in "+from.Name, "is it the schema of these records?"
 	}
 	if f.Named > 0 {
-		wrong += fmt.Sprintf("; %d of %d name a schema of a registry, in front of the value or in a header: %s", f.Named, f.Records, f.SchemaNames())
+		wrong += fmt.Sprintf("; %d of %d name a schema of a registry, in front of the value or in a header, such as %s", f.Named, f.Records, f.Schema)
 		hint = "give the registry that the producers use with --registry.url http://registry:8081, without --schema-file; see docs/inputs.md"
 	}
 	return &exit{exitFailed, fmt.Errorf("no record of topic %s %s", topic, wrong), hint}

@@ -232,8 +232,8 @@ func TestInferSchemas(t *testing.T) {
 		args  []string
 		words string
 	}{
-		{framed(schematest.Prefix(avro), avroOrder), nil, "300 of 300 name a schema of a registry, in front of the value or in a header: schema id 1\nhint: give the registry that"},
-		{framed(schematest.Prefix(99), avroOrder), asked, "in a header: schema id 99\n"},
+		{framed(schematest.Prefix(avro), avroOrder), nil, "300 of 300 name a schema of a registry, in front of the value or in a header, such as schema id 1\nhint: give the registry that"},
+		{framed(schematest.Prefix(99), avroOrder), asked, "in a header, such as schema id 99\n"},
 		{framed(schematest.Prefix(avro), avroOrder), []string{"--schema-file", "order.avsc"}, "no record of topic plays fits the schema in order.avsc; 300 of 300"},
 		{plain(func(int) []byte { return []byte{0xff, 0xfe} }), nil, "is JSON, TSV or CSV\nhint: if all records have one schema"},
 		{plain(avroOrder), []string{"--schema-file", "order.proto"}, "it has several messages"},

@@ -43,7 +43,7 @@ type Facts struct {
 	Read    int          // that have it
 	Framed  bool         // each of them names its schema
 	Named   int          // others, which name schemas that are not known, or do not fit
-	Schemas []string     // the names of these
+	Schema  string       // the name of one of these
 	Trouble error        // why one of these is not known; nil: nothing was asked
 	events
 
@@ -96,11 +96,9 @@ func Read(ctx context.Context, records []event.Record, from Schemas, isPath func
 			}
 		case name != "":
 			f.Named++
-			f.Schemas = append(f.Schemas, name)
+			f.Schema = cmp.Or(f.Schema, name)
 		}
 	}
-	slices.Sort(f.Schemas)
-	f.Schemas = slices.Compact(f.Schemas)
 	f.Trouble, f.Read = d.trouble, len(forms[most])
 	f.Format, f.Framed = most.format, most.format.HasSchema() && from.File == nil
 	whole := ""

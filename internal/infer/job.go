@@ -60,7 +60,7 @@ func (j *jobText) about(topic string) {
 		if j.from.File != nil || j.from.Registry != nil {
 			why = "schemas that are not known, or do not fit"
 		}
-		j.line("# %s of them name %s: %s.", share(j.Named, j.Records), why, j.SchemaNames())
+		j.line("# %s of them name %s, such as %s.", share(j.Named, j.Records), why, j.Schema)
 	}
 }
 
@@ -78,7 +78,7 @@ func (j *jobText) table() {
 			about = fmt.Sprintf("a time (%v), %s", units[x.unit()], about)
 		}
 		if x.present > 0 || !x.overlaps(j.fields) { // else null, where others have an object
-			j.line("# %-*s  %7s  %8d  %s", width, names(x), share(x.present, j.Events), len(x.values), about)
+			j.line("# %-*s  %7s  %8d  %s", width, x.name(), share(x.present, j.Events), len(x.values), about)
 		}
 	}
 	if j.more {
@@ -132,7 +132,7 @@ func (j *jobText) job(name, topic string) {
 	if times := j.choice[eventTime]; times != nil {
 		others := ""
 		for i, x := range times[1:] {
-			others += fmt.Sprintf("%s%s (%v)", [...]string{"; others: ", ", "}[min(i, 1)], names(x), units[x.unit()])
+			others += fmt.Sprintf("%s%s (%v)", [...]string{"; others: ", ", "}[min(i, 1)], x.name(), units[x.unit()])
 		}
 		j.line("    time: {field: %s, unit: %v}\t%s have it%s", paths(times[0]), units[times[0].unit()], share(times[0].present, j.Events), others)
 	} else {
@@ -234,21 +234,16 @@ func paths(fields ...*field) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// names writes fields for a remark.
-func names(fields ...*field) string {
-	var all []string
-	for _, x := range fields {
-		all = append(all, printable(event.PathText(x.path)))
-	}
-	return strings.Join(all, ", ")
-}
+// name writes a field for a remark.
+func (x *field) name() string { return printable(event.PathText(x.path)) }
 
 // others names fields behind some words, if there are any.
 func others(words string, fields []*field) string {
-	if len(fields) == 0 {
-		return ""
+	text := ""
+	for i, x := range fields {
+		text += [...]string{words, ", "}[min(i, 1)] + x.name()
 	}
-	return words + names(fields...)
+	return text
 }
 
 var plainPath = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$.-]*$`)

@@ -194,13 +194,3 @@ func columns(value []byte) (of form, trees []map[string]any) {
 	}
 	return of, []map[string]any{o}
 }
-
-// SchemaNames names the first ten of Schemas.
-func (f *Facts) SchemaNames() string {
-	const most = 10
-	text := strings.Join(f.Schemas[:min(len(f.Schemas), most)], ", ")
-	if len(f.Schemas) > most {
-		text += " and more"
-	}
-	return text
-}
