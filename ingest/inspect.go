@@ -65,7 +65,7 @@ func (s *Source) Describe(ctx context.Context) (TopicDescription, error) {
 	for _, r := range r.Resources {
 		err := codeError(r.ErrorCode)
 		if errors.Is(err, kafka.TopicAuthorizationFailed) {
-			return out, fmt.Errorf("ingest: user %q needs DESCRIBE_CONFIGS on topic %q for weir check to see how long it keeps records, and whose times they have; weir run does without (%w)", s.config.SASL.User, s.config.Topic, err)
+			return out, fmt.Errorf("ingest: weir check cannot see how long topic %q keeps records, and whose times they have: user %q needs DESCRIBE_CONFIGS on the topic, which weir run does without (%w)", s.config.Topic, s.config.SASL.User, err)
 		}
 		if err != nil {
 			return out, fmt.Errorf("ingest: describing topic %s: %w", s.config.Topic, err)

@@ -17,8 +17,8 @@ type reader struct {
 }
 
 // startReader fetches the partitions that do not wait for a schema, each from where it stands.
-// Parts that an earlier reader has delivered may still wait for their worker; what they have
-// in common with the new ones is counted once, because an operator skips what it has decided.
+// Parts of an earlier reader may still wait for their worker. Records of both are counted once,
+// because an operator skips what it has decided.
 func (r *run) startReader(ctx context.Context) *reader {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &reader{cancel: cancel, ended: make(chan struct{})}

@@ -31,8 +31,8 @@ type Source interface {
 // fetching, flushes, commits and calls Release, all within the session.
 type Generation interface {
 	Partitions() []event.Assignment
-	// Missing is an error about partitions that this process has and that have no leader now;
-	// nil: there are none. The generation ends when one of them has a leader again.
+	// Missing is an error about partitions of this process without a leader now; nil: there are
+	// none. The generation ends when one of them has a leader again.
 	Missing() error
 	Done() <-chan struct{}
 	// Fetch reads from the given offsets until ctx ends, which is no error.
@@ -54,10 +54,9 @@ type Sink interface {
 	// itself, and ends soon after ctx. There is one Write at a time; it
 	// only reads c, and keeps no reference to it.
 	Write(ctx context.Context, c *window.Changes) error
-	// Rollup recomputes the windows that were written since the last call, at the
-	// levels that are due; with all, at every level. It records windows that end by
-	// watermark, which is from before the call, as complete; 0 means that it is not known
-	// which are.
+	// Rollup recomputes the windows written since the last call, at the levels that are due;
+	// with all, at every level. It records windows that end by watermark as complete. The
+	// watermark is from before the call; 0 means that it is not known.
 	Rollup(ctx context.Context, all bool, watermark event.Time) error
 	// Coverage returns what the ledger covers now, by the writes of all processes.
 	Coverage(ctx context.Context) (audit.Coverage, error)
@@ -147,9 +146,8 @@ type Job struct {
 
 	unread error // UntilEnd: what was not read, and why; only Run uses it
 
-	// writing is held during a write. A run that has no time left does not wait
-	// for its last write, which ends later; the first write of the next run waits
-	// for it.
+	// writing is held during a write. A run without time left does not wait for its last write,
+	// which ends later; the first write of the next run waits for it.
 	writing sync.Mutex
 }
 

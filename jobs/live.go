@@ -6,12 +6,11 @@ import (
 	"weir/window"
 )
 
-// Live returns the selected rows of what this process has counted and the sink may
-// not have yet: the workers' changes, and the changes that wait for an
-// acknowledgement. Merged with the sink's rows they are the answer as of now.
-// There is one table for each worker and one for the waiting changes, because a
-// merge would take the workers' time; so several tables may have the same row. The
-// tables are sealed, and the caller owns them.
+// Live returns the selected rows that the sink may not have yet: the workers' changes, and the
+// changes that wait for an acknowledgement. Merged with the sink's rows they are the answer as
+// of now. There is one table for each worker and one for the waiting changes, because a merge
+// would take the workers' time; so several tables may have the same row. The tables are sealed,
+// and the caller owns them.
 //
 // The read runs between two turns of the flush loop and, on each worker, between
 // two parts, so it waits for neither Kafka nor ClickHouse. While the process has

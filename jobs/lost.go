@@ -8,12 +8,13 @@ import (
 	"weir/event"
 )
 
-// This file is about a sink that has lost what it acknowledged: it was restored from a backup, went back
-// to an earlier state of its disk, or lost power before the disk had all. Counts would grow right
-// again, because each flush sends those of its chunk whole. What a flush has sent of sketches is not in
-// memory any more. So the process gives up its run, without a flush, and reads the open chunks again.
+// This file is about a sink that has lost what it acknowledged: it was restored from a backup,
+// went back to an earlier state of its disk, or lost power before the disk had all. Counts
+// would grow right again, because each flush sends the whole counts of its chunk. What a flush
+// has sent of sketches is not in memory any more. So the process gives up its run, without a
+// flush, and reads the open chunks again.
 
-// errGone is the error of a run that ends because the sink may lack what it acknowledged.
+// errGone ends a run, because the sink may lack what it acknowledged.
 type errGone struct{ why string }
 
 func (e errGone) Error() string { return e.why }
@@ -42,7 +43,7 @@ func (w *watch) missing(acknowledged map[int32]int64, c *audit.Coverage, log map
 	return nil
 }
 
-// goBack makes the job begin anew, at what the ledger had at the last look that missed nothing.
+// goBack makes the job begin anew where the ledger stood at the last look that missed nothing.
 func (w *watch) goBack(why error) {
 	back := map[int32]int64{}
 	for p, at := range w.covered {

@@ -38,9 +38,8 @@ func (e openError) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// ErrUnread says that a job with UntilEnd did not read to the end, because a
-// transaction stayed open, a schema could not be had, which ErrSchema says, or a partition
-// has no leader, which ErrLeader says.
+// ErrUnread says that a job with UntilEnd did not read to the end. A transaction stayed open, a
+// schema could not be had (ErrSchema), or a partition has no leader (ErrLeader).
 var ErrUnread = errors.New("not all was read")
 
 // ErrSchema says that records were not read because their schema cannot be had.
@@ -79,9 +78,9 @@ func (w *watch) standingOpen(since time.Duration, spans map[int32]event.Span) (l
 	return long
 }
 
-// reached reports whether every owned partition was read, and is durable, up to
-// the end that its log had when the job began. It is also true if only open
-// transactions, schemas that cannot be had, and leaders that are away have prevented that for Config.Open: then it sets job.unread.
+// reached reports whether every owned partition is durable up to the end that its log had when
+// the job began. It is also true if only open transactions, missing schemas and missing leaders
+// have prevented this for Config.Open: then it sets job.unread.
 func (r *run) reached(now time.Time) bool {
 	if r.ends == nil {
 		return false

@@ -55,16 +55,16 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 			j.cfg.Log.Warn("Kafka deleted records before they were read; the ledger has the gap; let the topic keep records for longer (retention.ms)",
 				"partition", p.Partition, "from", p.Lost, "to", p.Start)
 		case !has && a.Committed > a.LogStart:
-			j.cfg.Log.Warn("the consumer group has a committed offset, but the ledger has no line of the partition, as after tables were dropped or restored; counting everything that is still in the log",
+			j.cfg.Log.Warn("counting everything that is still in the log: the consumer group has a committed offset, but the ledger has no line of the partition, as after tables were dropped or restored",
 				"partition", p.Partition, "committed", a.Committed, "from", p.Start)
 		}
 		if !has && len(known) > 0 && p.Start > 0 {
-			j.cfg.Log.Warn("the job has counted other partitions and nothing of this one, whose log does not begin at 0: if the partition was added since the job first ran, its first records were deleted before they were counted",
+			j.cfg.Log.Warn("records of the partition may have been deleted before they were counted: the log does not begin at 0, and the ledger has other partitions of the job and not this one",
 				"partition", p.Partition, "from", 0, "to", p.Start)
 		}
 		if k != nil && p.Epoch == k.Epoch && k.First > a.LogStart && p.Start > a.LogStart {
 			// A log only loses records where it begins, so the ledger had lines of these offsets.
-			j.cfg.Log.Warn("the log holds offsets below the first one in the ledger: lines of it are gone, perhaps with the rows; how to count these records again, see weir verify",
+			j.cfg.Log.Warn("lines of the ledger are gone, perhaps with their rows: the log holds offsets below the first line; weir verify says how to count these records again",
 				"partition", p.Partition, "from", a.LogStart, "to", k.First)
 		}
 		if p.Twice > 0 {
@@ -72,7 +72,7 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 				"partition", p.Partition, "epoch", p.Epoch, "from", p.Start, "to", a.LogEnd, "twice_at_most", p.Twice)
 		}
 		if has && k == nil {
-			j.cfg.Log.Warn("the topic was deleted and created again, and a new epoch counts it beside what was counted of the old one; run without --new-epoch from now on, which would count the next such topic in the same way",
+			j.cfg.Log.Warn("the topic was deleted and created again, and a new epoch counts it beside what was counted of the old one; leave out --new-epoch from now on",
 				"partition", p.Partition, "epoch", p.Epoch, "from", p.Start, "counted_of_old", latest.Next)
 		}
 		if p.Cut < p.Lost {

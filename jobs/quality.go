@@ -10,11 +10,10 @@ import (
 	"weir/window"
 )
 
-// quality watches the outcomes of a job's records and logs a warning if more
-// than 1 % of a minute's records are malformed, late, from the future, or in a
-// group beyond max_groups. The warning has the share, the most frequent reason
-// and one example. It comes at once, then once a minute, and there is a line
-// when it is over.
+// quality watches the outcomes of a job's records. It warns if more than 1 % of a minute's
+// records are malformed, late, from the future, or in a group beyond max_groups. The warning
+// has the share, the most frequent reason and one example. It comes at once, then once a
+// minute, and there is a line when it is over.
 //
 // It reads what a flush has stored: good records cost nothing here, and a dead
 // letter costs a lookup in a map of at most maxReasons reasons.
@@ -138,7 +137,7 @@ func (p *badShare) add(now time.Time, all, bad uint64, job, are string, log *slo
 			p.warning = p.words(job, are)
 			log.Warn(p.warning, "for", now.Sub(p.began).Round(time.Second), "in_all", p.total)
 		case over && p.all > 0:
-			log.Warn(fmt.Sprintf("at most 1 %% of the last %s records of job %s %s: it is over", thousands(p.all), job, are), "lasted", now.Sub(p.began).Round(time.Second), "in_all", p.total)
+			log.Warn(fmt.Sprintf("this is over: at most 1 %% of the last %s records of job %s %s", thousands(p.all), job, are), "lasted", now.Sub(p.began).Round(time.Second), "in_all", p.total)
 			p.warning = ""
 		}
 	}

@@ -63,7 +63,7 @@ func TestQuality(t *testing.T) {
 	flush(2*time.Second, stored(0, letters(window.Malformed, user, 3, 1, 100)...),
 		`msg="100 % of the last 5,900 records of job clicks are malformed: field user is neither text nor number, e.g. partition 3 offset 1" see=weir_dead_letters for=1m1s in_all=10000`)
 	flush(61*time.Second, stored(10_000, letters(window.Malformed, user, 3, 1, 3)...),
-		`msg="at most 1 % of the last 10,003 records of job clicks are malformed: it is over" see=weir_dead_letters lasted=2m2s in_all=10003`)
+		`msg="this is over: at most 1 % of the last 10,003 records of job clicks are malformed" see=weir_dead_letters lasted=2m2s in_all=10003`)
 	if q.malformed.warning != "" {
 		t.Errorf("the warning still stands: %s", q.malformed.warning)
 	}

@@ -57,8 +57,7 @@ func (r *rollups) loop(ctx context.Context) {
 			return
 		}
 		r.job.status.rolledUp(err)
-		// The next rollup does the work, after a pause that grows like that of a
-		// flush.
+		// The next rollup does the work, after a pause that grows as a flush's does.
 		if err != nil {
 			r.job.rollups.Failed(err)
 			due = time.Now().Add(interval + wait.Next())
@@ -72,10 +71,10 @@ func (r *rollups) loop(ctx context.Context) {
 	}
 }
 
-// A cadence says when a process rolls a job up: at every interval while the
-// ledger changes, by whatever process, and all windows, open ones too, once it has come
-// to rest. Of the processes of a group, the one that reads the lowest partition that the
-// ledger has leads: it rolls up, and the others stand in for it now and then.
+// A cadence says when a process rolls a job up: at every interval while the ledger changes, by
+// whatever process, and all windows, open ones too, once it has come to rest. In a group, the
+// process that reads the lowest partition of the ledger leads: it rolls up, and the others
+// stand in for it now and then.
 type cadence struct {
 	interval time.Duration
 	last     time.Time // when the last rollup began, or the process
@@ -95,8 +94,8 @@ const (
 	// open windows are rolled up, too.
 	calm = 5
 
-	// standIn is the number of intervals to one of a process that does not lead,
-	// because that partition may be without an owner.
+	// standIn is the number of intervals to one of a process that does not lead: the leading
+	// partition may be without an owner.
 	standIn = 15
 
 	// atRest is the pause between two rollups while the ledger does not change. They

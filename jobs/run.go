@@ -12,8 +12,8 @@ import (
 	"weir/window"
 )
 
-// A run is one generation of one job: its workers, its reader, and the flow
-// machine that says what to do. One goroutine, that of [Job.Run], drives it.
+// A run is one generation of one job: its workers, its reader, and the flow machine that says
+// what to do. The goroutine of [Job.Run] drives it.
 type run struct {
 	job   *Job
 	gen   Generation

@@ -29,15 +29,15 @@ var unreadSchema = outage.Subject{
 // on with the others. A registry that is well answers much sooner.
 const schemaWait = time.Second
 
-// An answer is that of the registry.
+// An answer comes from the registry.
 type answer struct {
 	schema *event.Schema
 	err    error
 }
 
-// learn gets a schema and tells it to the operator. Meanwhile the worker answers calls,
-// so that what was counted before is flushed, and live reads are answered. If the schema
-// does not come soon, known is false, and later tells it to the operator.
+// learn gets a schema and tells it to the operator. Meanwhile the worker answers calls, so
+// flushes and live reads go on. If the schema does not come soon, known is false, and later
+// tells it to the operator.
 func (w *worker) learn(u *event.UnknownSchema) (known bool, err error) {
 	if w.job.cfg.Schemas == nil {
 		return false, fmt.Errorf("jobs: no schemas are configured: %w", u)

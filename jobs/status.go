@@ -88,8 +88,8 @@ type PartitionStatus struct {
 	Record    event.Time `json:"record"`    // Kafka time of the last record counted, ms
 	Watermark event.Time `json:"watermark"` // greatest event time counted, ms
 	Since     time.Time  `json:"since"`     // when this process got the partition
-	// Schema is the schema that the next record needs and that cannot be had, in words: the partition waits
-	// for it. Empty: it waits for none.
+	// Schema is the missing schema of the next record, in words: the partition waits for it.
+	// Empty: it waits for none.
 	Schema string `json:"waits_for,omitempty"`
 }
 

@@ -61,7 +61,7 @@ func TestBeginningGone(t *testing.T) {
 		}
 		return out.String()
 	}
-	const says = `the log holds offsets below the first one in the ledger`
+	const says = `lines of the ledger are gone, perhaps with their rows`
 	log := []event.Assignment{{LogEnd: 1000}}
 	if out := run(); strings.Contains(out, says) {
 		t.Errorf("the first start says %s", out)

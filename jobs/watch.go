@@ -54,8 +54,8 @@ func (u *Uncounted) Error() string {
 	return text
 }
 
-// because makes Cause from which of the partitions this process reads, and for which schema
-// one of these waits; empty: for none.
+// because makes Cause from the partitions that this process reads, and from the schemas that
+// these wait for; empty: for none.
 func (u *Uncounted) because(state func(partition int32) (reads bool, schema string)) string {
 	const (
 		here      = "reading or flushing makes no progress: Kafka throttles or is slow, or ClickHouse is slow (last_error, last_flush_took_ns and lag of the status)"
@@ -134,9 +134,9 @@ func milliseconds(d time.Duration) event.Time { return event.Time(d.Milliseconds
 // missing reports whether an error of Spans says only that some partitions are missing.
 func missing(err error) bool { return errors.As(err, new(interface{ Missing() []int32 })) }
 
-// look reads the ledger, then the log. In this order, a partition whose log
-// ends where the ledger's coverage does has no further records. The coverage is that of the
-// log's topic, or nil if the ledger did not answer.
+// look reads the ledger, then the log. In this order, a partition whose log ends where the
+// ledger's coverage does has no further records. The coverage is about the log's topic; nil:
+// the ledger did not answer.
 func look(ctx context.Context, log Log, ledger Ledger) (map[int32]event.Span, *audit.Coverage, error) {
 	c, err := ledger.Coverage(ctx)
 	if err != nil {
@@ -147,11 +147,11 @@ func look(ctx context.Context, log Log, ledger Ledger) (map[int32]event.Span, *a
 	return spans, &c, err
 }
 
-// FindUncounted watches every partition that has records which the ledger does
-// not cover, until a flush of it. It returns the partitions without a flush
-// within limit; nil if there are none, with the error of Spans about missing partitions. A
-// flush need not cover all records: a lag that moves is normal. If there are such partitions at the beginning, it
-// calls wait once, if that is not nil.
+// FindUncounted watches every partition with records that the ledger does not cover, until a
+// flush of it. It returns the partitions without a flush within limit; nil if there are none,
+// with the error of Spans about missing partitions. A flush need not cover all records: a lag
+// that moves is normal. If there are such partitions at the beginning, it calls wait once, if
+// that is not nil.
 func FindUncounted(ctx context.Context, log Log, ledger Ledger, limit time.Duration, wait func()) (*Uncounted, error) {
 	var waits audit.Waits
 	var began time.Time    // of the first look
@@ -250,7 +250,8 @@ func (w *watch) loop(ctx context.Context) {
 		if still >= restAfter {
 			pause *= restPause
 		}
-		// Looks come at the multiples of the pause, so that those of several jobs meet: see Config.Zero.
+		// Looks come at the multiples of the pause, so looks of several jobs meet: see
+		// Config.Zero.
 		pause -= time.Since(w.job.cfg.Zero) % pause
 		select {
 		case <-ctx.Done():

@@ -146,7 +146,8 @@ var checkTimeout = 10 * time.Second
 const compactedTopic = "the topic is compacted (cleanup.policy): records may vanish between two readings of a chunk; " +
 	"each row keeps the greater count of the two then, so that events may be missing, and the audit shows outcomes that do not sum up; count topics with cleanup.policy=delete"
 
-// registry checks whether the registry answers, if a job needs it, and that no schema which a job calls lost can be had.
+// registry checks whether the registry answers, if a job needs it. It fails if the registry has
+// a schema that a job calls lost.
 func (k *checker) registry(cfg *config.Config) {
 	asked := cfg.Registry.URL == ""
 	for i := range cfg.Jobs {

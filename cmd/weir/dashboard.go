@@ -32,7 +32,7 @@ Prometheus. Nothing is connected to.`,
 			suffix := ""
 			if len(cfg.ClickHouse.Shards) > 0 {
 				if suffix = wire.AllShards; cfg.ClickHouse.Cluster == "" {
-					return &exit{exitConfig, errors.New("clickhouse.shards without clickhouse.cluster: no server has what all shards have, so a dashboard would show a part"), "see docs/clickhouse.md"}
+					return &exit{exitConfig, errors.New("a dashboard would show a part: no server has what all shards have, because clickhouse.shards is set without clickhouse.cluster"), "see docs/clickhouse.md"}
 				}
 			}
 			var boards []grafana.Board

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The listeners share what the limit of open files (ulimit -n) leaves, so that a
-// flood of one of them cannot take the descriptors of health checks, of Kafka and
-// of ClickHouse.
+// The listeners divide what the limit of open files (ulimit -n) leaves. A flood of one of them
+// cannot take the descriptors of health checks, Kafka and ClickHouse.
 const (
 	ownFiles    = 64 // of the process: files, pollers, the standard streams, what is being accepted
 	filesPerJob = 8  // connections to brokers and to ClickHouse, at most; more are seldom
@@ -41,11 +40,11 @@ func connectionLimits(log *slog.Logger, jobs int) (http, resp int) {
 	return http, resp
 }
 
-// keepTo has the garbage collector work harder before the memory of a process that
-// keeps so much in it grows beyond half as much again: left alone, it would let
-// it double. GOMEMLIMIT of the environment wins. The promise is half as much again and
-// 64 MiB, as the system counts: the rest of these is for the pages of the program's file,
-// which the collector does not count, and for what it is late to give back.
+// keepTo has the garbage collector work harder before the memory of a process that keeps so
+// much in it grows beyond half as much again: left alone, it would let it double. GOMEMLIMIT of
+// the environment wins. The promise is half as much again and 64 MiB, as the system counts:
+// these 64 MiB have room for the pages of the program's file, which the collector does not
+// count, and for memory that it gives back late.
 func keepTo(memory int64) {
 	const program = 20 << 20
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {

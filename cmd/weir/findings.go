@@ -26,9 +26,9 @@ type message struct {
 	back func(audit.Finding) int64
 }
 
-// messages are the sentences of weir verify, of the hourly audit's lines in the log,
-// and of the status. weir counts what is still in the log to the same numbers
-// whenever it reads it again, so the remedy for most damage is to read it again.
+// messages are the sentences of weir verify, of the hourly audit's lines in the log, and of the
+// status. Records that are still in the log count to the same numbers whenever weir reads them
+// again: this is the remedy for most damage.
 var messages = [audit.Classes]message{
 	audit.Unbalanced: {back: chunkBegins, do: lineChanged.do,
 		what: "{chunk}: the ledger line spans {expected} offsets, but its outcomes sum up to {found} {offsets}"},

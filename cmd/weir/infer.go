@@ -206,7 +206,7 @@ func newestRecords(ctx context.Context, src *ingest.Source, spans map[int32]even
 	return records, err
 }
 
-// tryJob writes what the job in a text does with the records that it is made of.
+// tryJob writes what the job in a text does with its records.
 func tryJob(ctx context.Context, text *bytes.Buffer, records []event.Record, facts *infer.Facts) error {
 	o := config.Options{File: "the job", Data: text.Bytes()}
 	if facts.Framed {

@@ -54,10 +54,9 @@ func parseInstance(id string) (i instance, ok bool) {
 	return i, err1 == nil && err2 == nil && i.pid > 0
 }
 
-// succeeds reports whether the client id is that of a dead process of this
-// host: no process has its pid, or this one has. If hosts share a name it may
-// be wrong about a process that it cannot see, which costs that process a
-// rebalance.
+// succeeds reports whether the client id belongs to a dead process of this host: no process has
+// its pid, or this one has. If hosts share a name, it may take a living process for dead, which
+// costs that process a rebalance.
 func (i instance) succeeds(clientID string) bool {
 	other, ok := parseInstance(clientID)
 	if !ok || other.host != i.host || other == i {
@@ -66,8 +65,8 @@ func (i instance) succeeds(clientID string) bool {
 	return other.pid == i.pid || !alive(other.pid)
 }
 
-// alive reports whether a process runs. A zombie, which was killed and whose
-// parent has not collected it yet, accepts signals but is dead.
+// alive reports whether a process runs. A zombie is dead, though it accepts signals until its
+// parent collects it.
 func alive(pid int) bool {
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
 		// pid (name) state …, and a name may hold blanks and brackets.

@@ -25,8 +25,8 @@ func hostPort(flag, addr string) error {
 	return &exit{exitUsage, fmt.Errorf("%s %q: want host:port, with a port from 0 to 65535", flag, addr), "such as " + flag + " 127.0.0.1:0"}
 }
 
-// listen opens a listener. Its error names the address, the program that has it,
-// and the key or flag that changes it.
+// listen opens a listener. Its error names the address, its present owner, and the key or flag
+// that changes it.
 func (p place) listen() (net.Listener, error) {
 	l, err := net.Listen("tcp", p.addr)
 	return l, p.explain(err)

@@ -67,8 +67,8 @@ import (
 	"weir/window"
 )
 
-// Exit codes, as documented in docs/commands.md. 69 and 78 are those of
-// sysexits.h, which service managers know.
+// Exit codes, as documented in docs/commands.md. Service managers know 69 and 78 from
+// sysexits.h.
 const (
 	exitFailed      = 1
 	exitUsage       = 2
@@ -136,14 +136,12 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// outliveReaders lets the process continue when the reader of its standard
-// output or standard error is gone; only its lines are lost. Without it the next
-// line would end the process, which is right only for a command whose purpose is
-// its output.
+// outliveReaders lets the process continue when the reader of its standard output or standard
+// error is gone; only its lines are lost. Without it the next line would end the process: right
+// only where the output is the purpose.
 func outliveReaders() { signal.Ignore(syscall.SIGPIPE) }
 
-// untilStopped is the annotation of commands that run until a signal, which is
-// their normal end.
+// untilStopped is the annotation of commands that normally end by a signal.
 const untilStopped = "until stopped"
 
 // classify finds the exit code of an error.
@@ -246,9 +244,8 @@ func unknownCommand(c *cobra.Command, name string) error {
 	return &exit{exitUsage, fmt.Errorf("%s has no command %q", c.CommandPath(), name), hint}
 }
 
-// wrongFlag is the error for a flag that cannot be read. Behind a word that is no command,
-// as in `weir rum -c weir.yaml`, the word is what is wrong: the flag belongs to another
-// command.
+// wrongFlag is the error for a flag that cannot be read. If a word is no command, as in `weir
+// rum -c weir.yaml`, the word is wrong: the flag belongs to another command.
 func wrongFlag(c *cobra.Command, err error) error {
 	if c.HasSubCommands() && c.Flags().NArg() > 0 {
 		return unknownCommand(c, c.Flags().Arg(0))

@@ -337,8 +337,8 @@ func answered[T any](ctx context.Context, cfg *config.Config, log *slog.Logger, 
 	return answer, cmp.Or(err, refused)
 }
 
-// connected returns the configuration of a command that works on the tables, and a
-// connection to a ClickHouse that answers.
+// connected returns the configuration of a command for the tables, and a connection to a
+// ClickHouse that answers.
 func connected(c *cobra.Command) (*config.Config, *clickhouse.Client, error) {
 	cfg, _, err := loadConfig(c, config.Options{})
 	if err != nil {

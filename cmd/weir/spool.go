@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// A spool is a queue between the log of a process and its standard error, which
-// may be a pipe that is not read any more, or a stopped terminal. If spoolLines
-// lines wait, further lines are lost and counted, so that no part of the process
-// waits for the reader of its log.
+// A spool is a queue between the log of a process and its standard error. Standard error may be
+// a stopped terminal, or a pipe without a reader. If spoolLines lines wait, further lines are
+// lost and counted, so that no part of the process waits for the reader of its log.
 type spool struct {
 	to    io.Writer
 	lines chan spooled

@@ -169,7 +169,7 @@ func (t *tap) run(ctx context.Context, cfg *config.Config) error {
 	}
 	if t.untilEnd { // Spans waits for a topic that is not there
 		if found, err := src.Describe(ctx); err == nil && !found.Exists {
-			return &exit{exitFailed, fmt.Errorf("topic %s does not exist, so that it has no end", t.job.Topic), "create it, or leave out --until and weir tap waits for it"}
+			return &exit{exitFailed, fmt.Errorf("topic %s does not exist and has no end", t.job.Topic), "create it, or leave out --until and weir tap waits for it"}
 		}
 	}
 	logs, err := src.Spans(ctx)
@@ -244,7 +244,7 @@ func (t *tap) spans(logs map[int32]event.Span) (map[int32]event.Span, error) {
 	return spans, nil
 }
 
-// waits stands in the place of the outcome of a record that needs a schema which cannot be had.
+// waits takes the place of the outcome if the schema of a record cannot be had.
 const waits = "waits"
 
 // outcomeOf returns the outcome of a verdict in words.

@@ -189,7 +189,7 @@ func TestTapOfNoTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, notes := s.tap(exitFailed, "--job", "plain", "--from", "beginning", "--until", "end")
-	if want := "topic palys does not exist, so that it has no end"; !strings.Contains(notes, want) {
+	if want := "topic palys does not exist and has no end"; !strings.Contains(notes, want) {
 		t.Errorf("got %s, want %s", notes, want)
 	}
 }

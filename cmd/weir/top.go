@@ -98,7 +98,7 @@ type sampled struct {
 	events float64
 }
 
-// A single second has no events now and then, and the next one those of both.
+// A single second has no events now and then, and the next one the events of both.
 const boardSamples = 6
 
 // take takes a look in, and returns its error.

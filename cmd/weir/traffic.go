@@ -12,8 +12,8 @@ import (
 	"weir/event"
 )
 
-// The traffic of `weir up --history` comes at these rates, in events per second of the
-// past, so that a week of it is counted within a minute. historyMost is the longest one.
+// The traffic of `weir up --history` comes at these rates, in events per second of the past. A
+// week of it is counted within a minute. historyMost is the longest one.
 const (
 	historyClicks    = 2
 	historyLocations = 1
@@ -21,7 +21,7 @@ const (
 )
 
 // past returns how far back the traffic begins: u.history, or 0 if the data is not new, because
-// older events cannot come after those of the broker's log.
+// older events cannot come after the ones in the broker's log.
 func (u *up) past() time.Duration {
 	if u.history == 0 {
 		return 0
@@ -35,8 +35,8 @@ func (u *up) past() time.Duration {
 	return u.history
 }
 
-// generate produces the traffic of `weir up`: that of the past at once, then that of the
-// wanted rate until ctx ends.
+// generate produces the traffic of `weir up`: the past at once, then the wanted rate until ctx
+// ends.
 func (u *up) generate(ctx context.Context, broker string, past time.Duration) error {
 	type stream struct {
 		topic         string

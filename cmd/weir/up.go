@@ -340,9 +340,8 @@ func (u *up) place(key, addr string) place {
 	return place{addr, key, u.origins.Of(key).Source != config.FromDefault}
 }
 
-// orFree starts a server at its address. If another program has the port, and
-// the user did not choose it, it takes any free port, so that several `weir up`
-// can run at the same time.
+// orFree starts a server at its address. If another program has the port, and the user did not
+// choose it, it takes any free port: several `weir up` can run at the same time.
 func orFree[T any](u *up, p place, start func(addr string) (T, error)) (T, error) {
 	v, err := start(p.addr)
 	if p.given || !taken(err) {

@@ -118,8 +118,8 @@ func (s *spanFlags) open(c *cobra.Command) (*books, error) {
 	return &books{cfg, client, from, to}, nil
 }
 
-// sink returns what reads and writes the tables of a job. It prints in what they differ from the
-// configuration, because that may explain what is found, and come back after a repair.
+// sink returns what reads and writes the tables of a job. It prints how the tables differ from
+// the configuration: a difference may explain a finding that a repair does not end.
 func (b *books) sink(ctx context.Context, j *config.Job, say io.Writer) (*clickhouse.Sink, *window.Spec, error) {
 	s := j.Spec()
 	sink, err := b.client.Job(ctx, sinkJob(j, s))

@@ -43,7 +43,7 @@ type endpoint struct {
 	answer     func(ctx context.Context, q question) (any, error)
 }
 
-// endpoints returns those of the paths that a stream can ask too.
+// endpoints returns the endpoints of the paths that a stream can ask too.
 func (s *Server) endpoints() map[string]endpoint {
 	choice := []string{"job", "measure", "last", "from", "until", "by."}
 	with := func(names ...string) []string { return append(slices.Clone(choice), names...) }

@@ -62,7 +62,7 @@ func (s *Server) health(context.Context, question) (any, error) {
 	return reply, nil
 }
 
-// healthOf returns what a status comes to, of a job whose chunks have that many offsets.
+// healthOf returns what the status of a job says; its chunks have so many offsets.
 func healthOf(j jobs.Status, size int64) jobHealth {
 	h := jobHealth{
 		Job: j.Job, State: j.State, Trouble: []string{}, Records: j.Records, Events: j.Events, LastFlush: known(j.LastFlush),

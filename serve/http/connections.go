@@ -12,10 +12,9 @@ import (
 //
 // A connection waits while the server has no whole request of it. When there are as many
 // connections as allowed, the one that has waited longest is closed, and the new one is
-// accepted. So a client that floods the listener (with silent connections, or with
-// headers sent byte by byte) loses its own connections, and a health check still gets
-// through. If the server is answering a request on every connection, the new one is
-// closed.
+// accepted. A client may flood the listener, with silent connections or with headers sent byte
+// by byte. It loses its own connections, and a health check still gets through. If the server
+// is answering a request on every connection, the new one is closed.
 type connections struct {
 	most int
 

@@ -83,8 +83,8 @@ func sessionOf(token string) string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// session answers POST /api/v1/session: it gives a client that has sent the token the
-// cookie, which scripts cannot read and other sites cannot make a browser send.
+// session answers POST /api/v1/session: a client that has sent the token gets the cookie.
+// Scripts cannot read the cookie, and other sites cannot make a browser send it.
 func (s *Server) session(w http.ResponseWriter, r *http.Request) {
 	if s.Token != "" {
 		http.SetCookie(w, &http.Cookie{

@@ -58,12 +58,12 @@ func TestRefusedStream(t *testing.T) {
 			t.Fatalf("viewer %d: %v", i, err)
 		}
 	}
-	refused("all viewers together ask 512 different questions already, and may ask 512: look at what others look at")
+	refused("there is no room for another question: all viewers together ask 512 different ones, and may ask 512; look at what others look at")
 	last, err := s.hub.join(questions(0, asksMost))
 	if err != nil {
 		t.Fatalf("the questions of another: %v", err)
 	}
-	refused("33 viewers have a stream already, as many as may")
+	refused("there is no stream for another viewer: 33 have one, which is the most")
 	s.hub.leave(last)
 	s.hub.close()
 }

@@ -23,8 +23,8 @@ type IDs interface {
 	Rollup(job string) time.Duration
 	// Retention says who came back, by the last Periods of Unit in Zone, by start and later.
 	Retention(ctx context.Context, st Statement) ([]Pair, error)
-	// Sessions says how many sessions begin in each Step of time in which some may, if they
-	// end after Gap, and Funnel how many ids take the Steps in their order.
+	// Sessions says how many sessions begin in each Step of time, if they end after Gap. Funnel
+	// says how many ids take the Steps in their order.
 	Sessions(ctx context.Context, st Statement) ([]Bound, error)
 	Funnel(ctx context.Context, st Statement) ([]Bound, error)
 }
@@ -201,7 +201,7 @@ func (s *Server) secretPeriod(ctx context.Context, a *asking, st *Statement, p P
 // units are the periods of retention, in years, months and days.
 var units = map[string][3]int{"day": {0, 0, 1}, "week": {0, 0, 7}, "month": {0, 1, 0}, "quarter": {0, 3, 0}, "year": {1, 0, 0}}
 
-// after returns the start of the period that follows the one that starts at a time.
+// after returns the start of the next period, for one that starts at a time.
 func after(t time.Time, unit string) time.Time {
 	year, month, day := t.Date()
 	more := units[unit]

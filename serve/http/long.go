@@ -12,13 +12,13 @@ import (
 )
 
 // Package live answers from windows, so a question may have only so many of them, and only of
-// windows whose rows are kept. A question about a longer range, or about older windows, is
-// answered from the rollups instead, by the views of ClickHouse, and so as of the last flush.
+// windows whose rows are kept. The views of ClickHouse answer a question about a longer range,
+// or about older windows, from the rollups, as of the last flush.
 
 // Rollups answers these questions. Errors that wrap key.ErrQuestion say what is wrong with one.
 type Rollups interface {
-	// Kept returns the rollups of a job that can be asked, shortest first, and for how long the
-	// rows are kept that package live answers from.
+	// Kept returns the rollups of a job that can be asked, shortest first. It also returns how
+	// long the rows for package live are kept.
 	Kept(job string) (all []Rollup, rows time.Duration)
 	// Long answers a statement with Long: by steps that have events, or by groups, the greatest
 	// first.
@@ -105,9 +105,9 @@ func (a *asking) widen(step time.Duration) {
 	a.span = span{align(a.From, step), align(a.Until.Add(step-1), step)}
 }
 
-// widenKept is widen, without the steps that are not kept: a view leaves out a window of which a part has
-// expired, and the whole range may be that window. The windows of a rollup need not be kept where a step is
-// made of longer ones.
+// widenKept is widen, without the steps that are not kept: a view leaves out a window if a part
+// of it has expired, and the whole range may be one window. The windows of a rollup need not be
+// kept where a step is made of longer ones.
 func (s *Server) widenKept(a *asking, step time.Duration) error {
 	a.widen(step)
 	all, _ := s.Rollups.Kept(a.job.Job)
@@ -133,9 +133,9 @@ func (s *Server) lengthen(a *asking, st *Statement, rollups []Rollup) (err error
 	return nil
 }
 
-// gather makes a question one of the shortest rollup that is kept for its range, which becomes one
-// of whole steps: fewer and longer pieces of it cost less. The first window of the range, which
-// begins with a step, has to be kept too.
+// gather puts a question to the shortest rollup that is kept for its range. The range becomes
+// one of whole steps: fewer and longer pieces of it cost less. The first window of the range,
+// which begins with a step, has to be kept too.
 func (s *Server) gather(a *asking, st *Statement, rollups []Rollup) (step time.Duration, err error) {
 	shortest := rollups[0].Window
 	if step = st.Step; step == 0 {

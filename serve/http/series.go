@@ -153,9 +153,9 @@ func (s *Server) people(ctx context.Context, q question) (any, error) {
 	return reply, nil
 }
 
-// nest lets no time back have fewer people than a shorter one within it. The answers were
-// made at different times (see package live), so that the older one of a longer time may
-// lack people that the newer one of a shorter time has.
+// nest lets no time back have fewer people than a shorter one within it. The answers were made
+// at different times (see package live): an older one of a longer time may lack people of a
+// newer one of a shorter time.
 func nest(all []recent) {
 	for i := range all {
 		n := &all[i]

@@ -122,8 +122,8 @@ func (s *Server) Handler() http.Handler {
 // headerTimeout is how long a client may take to send the header of a request.
 const headerTimeout = 5 * time.Second
 
-// writeTimeout is when a connection is closed whose request has no answer, and answerTimeout how
-// long a question may take, so that the client gets an answer before that.
+// writeTimeout closes a connection whose request has no answer. A question may take
+// answerTimeout, which is shorter, so the client gets an answer.
 const (
 	writeTimeout  = 30 * time.Second
 	answerTimeout = 25 * time.Second

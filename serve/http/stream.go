@@ -177,9 +177,9 @@ func (h *hub) join(questions []question) (asked []*standing, err error) {
 	n := len(h.standing)
 	switch {
 	case h.viewers == h.most:
-		return nil, fmt.Errorf("%d viewers have a stream already, as many as may: try again when one of them has left", h.most)
+		return nil, fmt.Errorf("there is no stream for another viewer: %d have one, which is the most; try again when one of them has left", h.most)
 	case n+missing > questionsMost:
-		return nil, fmt.Errorf("all viewers together ask %d different questions already, and may ask %d: look at what others look at, or try again later", n, questionsMost)
+		return nil, fmt.Errorf("there is no room for another question: all viewers together ask %d different ones, and may ask %d; look at what others look at, or try again later", n, questionsMost)
 	}
 	h.viewers++
 	for _, q := range questions {

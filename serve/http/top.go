@@ -155,7 +155,7 @@ func columnsOf(q question, job live.Description) (columns []int, err error) {
 	return columns, nil
 }
 
-// enough returns those of the groups that have enough people to be told of.
+// enough returns the groups that have enough people to be told of.
 func (s *Server) enough(ctx context.Context, a *asking, columns []int, all []live.Grouped) ([]live.Grouped, error) {
 	if s.K == 0 {
 		return all, nil
