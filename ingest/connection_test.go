@@ -1,0 +1,60 @@
+package ingest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"weir/internal/await"
+)
+
+// A connection serves one exchange after the other, until it was idle for too long, its token
+// is about to expire, or an exchange with its broker has failed.
+func TestConnectionIsKept(t *testing.T) {
+	c := fakeKafka(t, kfake.SeedTopics(1, "kept"))
+	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "kept"})
+	b, ctx := s.conns, await.Context(t)
+	b.longest = time.Hour // no machine is as slow
+	take := func() *connection {
+		t.Helper()
+		l, err := b.take(ctx, anyBroker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	first := take()
+	if second := take(); second == first {
+		t.Error("two exchanges share a connection")
+	} else {
+		b.give(second, false)
+	}
+	b.give(first, true)
+	if l := take(); l != first {
+		t.Error("a good connection is not used again")
+	}
+	for name, end := range map[string]func(l *connection){
+		"was idle for long":          func(l *connection) { l.idleSince = time.Now().Add(-2 * b.longest) },
+		"has an old token":           func(l *connection) { l.until = time.Now().Add(-time.Millisecond) },
+		"is to a broker that failed": func(*connection) { b.forget(anyBroker) },
+	} {
+		l := take()
+		b.give(l, true)
+		end(l)
+		again := take()
+		if again == l || len(b.list()) != 2 { // the first, and this one
+			t.Errorf("a connection that %s is used again, or not closed: %d are open", name, len(b.list()))
+		}
+		b.give(again, false)
+	}
+	if _, err := b.take(ctx, 99); !errors.Is(err, kafka.BrokerNotAvailable) {
+		t.Errorf("a broker that no metadata has named: %v", err)
+	}
+	b.closeAll()
+	if _, err := b.take(ctx, anyBroker); !errors.Is(err, ErrClosed) {
+		t.Errorf("a new connection after Close: %v", err)
+	}
+}
