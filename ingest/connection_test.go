@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -49,6 +50,13 @@ func TestConnectionIsKept(t *testing.T) {
 			t.Errorf("a connection that %s is used again, or not closed: %d are open", name, len(b.list()))
 		}
 		b.give(again, false)
+	}
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	l := take()
+	err := l.within(over, func() error { _, err := l.Read(make([]byte, 1)); return err }) // the broker says nothing
+	if b.give(l, false); !errors.Is(err, context.Canceled) {
+		t.Errorf("reading until the context ends: %v", err)
 	}
 	if _, err := b.take(ctx, 99); !errors.Is(err, kafka.BrokerNotAvailable) {
 		t.Errorf("a broker that no metadata has named: %v", err)
