@@ -30,7 +30,7 @@ func FuzzLoad(f *testing.F) {
 	for _, source := range Sources() {
 		f.Add(fmt.Appendf(nil, "jobs: [{name: e, topic: e, preset: %s}]", source))
 	}
-	for _, file := range []string{"../../weir.yaml", "presets/clicks.yaml", "presets/locations.yaml", "testdata/printed.yaml"} {
+	for _, file := range []string{"../weir.yaml", "presets/clicks.yaml", "presets/locations.yaml", "testdata/printed.yaml"} {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			f.Fatal(err)

@@ -28,6 +28,6 @@ func golden(t *testing.T, file string, got []byte) {
 }
 
 func TestGenerated(t *testing.T) {
-	golden(t, "../../docs/weir.schema.json", JSONSchema())
-	golden(t, "../../docs/config.md", Reference())
+	golden(t, "../docs/weir.schema.json", JSONSchema())
+	golden(t, "../docs/config.md", Reference())
 }

@@ -238,7 +238,7 @@ func TestTLSIsOnWhenItsKeysAreGiven(t *testing.T) {
 // TestExampleIsThePresets: the example at the root of the repository counts
 // what weir up counts, so that what the README shows holds for both.
 func TestExampleIsThePresets(t *testing.T) {
-	example, _ := mustLoad(t, Options{File: "../../weir.yaml"})
+	example, _ := mustLoad(t, Options{File: "../weir.yaml"})
 	presets, _ := mustLoad(t, Options{Presets: Presets()})
 	if diff := cmp.Diff(presets, example, cmp.AllowUnexported(Secret{})); diff != "" {
 		t.Errorf("-presets +weir.yaml\n%s", diff)
