@@ -374,8 +374,8 @@ type asking struct {
 }
 
 // question returns it in the form of package live, about a measure.
-func (a *asking) question(measure string) live.Question {
-	return live.Question{Job: a.job.Job, Measure: measure, From: a.From, Until: a.Until, Group: a.group}
+func (a *asking) question(measure string) live.Query {
+	return live.Query{Job: a.job.Job, Measure: measure, From: a.From, Until: a.Until, Group: a.group}
 }
 
 // of describes what an answer is about, for the client.

@@ -13,7 +13,7 @@ import (
 
 // A Statement is a question in the terms of SQL, for Server.SQL.
 type Statement struct {
-	live.Question
+	live.Query
 	Columns   []string
 	Limit     int
 	Step      time.Duration
@@ -62,7 +62,7 @@ func (s *Server) explain(_ context.Context, q question) (any, error) {
 	if err != nil || a.measure.Name == "" {
 		return reply, err
 	}
-	st.Question = a.question(a.measure.Name)
+	st.Query = a.question(a.measure.Name)
 	if s.SQL != nil {
 		reply.SQL = s.SQL(st)
 	}

@@ -145,7 +145,7 @@ func (s *Server) retention(ctx context.Context, q question) (any, error) {
 	}
 	reply := retentionReply{Job: a.job.Job, Measure: a.measure.Name, Kind: a.measure.Kind.Name, Unit: st.Unit, Zone: st.Zone, Cohorts: []period{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.Question = a.question(a.measure.Name)
+	st.Query = a.question(a.measure.Name)
 	pairs, err := s.IDs.Retention(ctx, st)
 	if err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func (s *Server) sessions(ctx context.Context, q question) (any, error) {
 	}
 	reply := sessionsReply{about: a.of(), Gap: st.Gap.Seconds(), Step: st.Step.Seconds(), Points: []begun{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.Question = a.question(a.measure.Name)
+	st.Query = a.question(a.measure.Name)
 	bounds, err := s.IDs.Sessions(ctx, st)
 	if err != nil {
 		return nil, err
@@ -346,7 +346,7 @@ func (s *Server) funnel(ctx context.Context, q question) (any, error) {
 	}
 	reply := funnelReply{Job: a.job.Job, span: a.span, Steps: []taken{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.Question = a.question(a.measure.Name)
+	st.Query = a.question(a.measure.Name)
 	bounds, err := s.IDs.Funnel(ctx, st)
 	if err != nil {
 		return nil, err

@@ -163,7 +163,7 @@ func (s *Server) gatherGroups(a *asking, st *Statement, rollups []Rollup) error 
 func (s *Server) longSeries(ctx context.Context, a asking, st Statement) (any, error) {
 	reply := seriesReply{about: a.of(), Step: st.Step.Seconds(), Points: []point{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.Question = a.question(a.measure.Name)
+	st.Query = a.question(a.measure.Name)
 	known, err := s.told(ctx, &a, st)
 	if err != nil {
 		return nil, err
@@ -223,7 +223,7 @@ func (s *Server) told(ctx context.Context, a *asking, st Statement) (map[int64]n
 func (s *Server) longTop(ctx context.Context, a asking, st Statement) (any, error) {
 	reply := topReply{about: a.of(), Columns: st.Columns, Groups: []group{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.Question = a.question(a.measure.Name)
+	st.Query = a.question(a.measure.Name)
 	of, enough, err := s.Rollups.Groups(ctx, st)
 	if err != nil {
 		return nil, err

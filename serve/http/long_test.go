@@ -159,7 +159,7 @@ func TestLongRanges(t *testing.T) {
 	if code, got := ask("funnel?job=clicks&last=20d&steps=active:/p/1"); code != 200 || !strings.Contains(got, `"least":5`) {
 		t.Errorf("k=3: a long funnel: %d %s", code, got)
 	}
-	if q := rollups.asked[0].Question; q.Measure != "users" || q.From.Format("02 15:04") != "31 12:30" || q.Until.Format("02 15:04") != "20 12:00" || string(q.Group[0]) != "/p/1" {
+	if q := rollups.asked[0].Query; q.Measure != "users" || q.From.Format("02 15:04") != "31 12:30" || q.Until.Format("02 15:04") != "20 12:00" || string(q.Group[0]) != "/p/1" {
 		t.Errorf("k=3: asked %+v", q)
 	}
 	e.http.Rollups = nil

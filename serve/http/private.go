@@ -47,7 +47,7 @@ func (s *Server) peopleIn(ctx context.Context, a asking, over span) (uint64, err
 	if !a.From.Before(a.Until) {
 		return 0, nil
 	}
-	rows, err := s.Rollups.Long(ctx, Statement{Question: a.question(m.Name), Long: true})
+	rows, err := s.Rollups.Long(ctx, Statement{Query: a.question(m.Name), Long: true})
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}

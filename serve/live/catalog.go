@@ -40,8 +40,8 @@ func (w *Windows) Jobs() []Description {
 
 func milliseconds(t event.Time) time.Duration { return time.Duration(t) * time.Millisecond }
 
-// A Question asks for a measure over the windows of a job that start in [From, Until).
-type Question struct {
+// A Query asks for a measure over the windows of a job that start in [From, Until).
+type Query struct {
 	Job, Measure string
 	From, Until  time.Time
 	// Group has a text, or nil for any, for each group column; fewer than the job has
@@ -52,8 +52,8 @@ type Question struct {
 // Now returns the time that the clock of all answers shows.
 func (w *Windows) Now() time.Time { return w.cfg.Now() }
 
-// ask returns the plan of a question. Its errors are those of package key.
-func (w *Windows) ask(q Question) (*plan, error) {
+// ask returns the plan of a query. Its errors are those of package key.
+func (w *Windows) ask(q Query) (*plan, error) {
 	s, err := w.source(q.Job)
 	if err != nil {
 		return nil, err

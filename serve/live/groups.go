@@ -45,7 +45,7 @@ type Grouping struct {
 // Groups answers a question for each group that has events: the values of some of the
 // job's columns, all others merged. Group selects rows, as in every question. The range is
 // at most GroupsMost windows. It always asks the sink; without it there is an error.
-func (w *Windows) Groups(ctx context.Context, q Question, columns []int) (Grouping, error) {
+func (w *Windows) Groups(ctx context.Context, q Query, columns []int) (Grouping, error) {
 	p, err := w.ask(q)
 	if err != nil {
 		return Grouping{}, err

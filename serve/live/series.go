@@ -13,7 +13,7 @@ import (
 const SeriesMost = 2880
 
 // Ask answers a question, with the errors of Lookup.
-func (w *Windows) Ask(ctx context.Context, q Question) (Answer, error) {
+func (w *Windows) Ask(ctx context.Context, q Query) (Answer, error) {
 	p, err := w.ask(q)
 	if err != nil {
 		return Answer{}, err
@@ -30,7 +30,7 @@ type Point struct {
 // Series answers a question for each step of its range, oldest first, and as a whole. A
 // step is a multiple of the job's window, and the range at most SeriesMost windows.
 // Positions have no series.
-func (w *Windows) Series(ctx context.Context, q Question, step time.Duration) (points []Point, whole Answer, err error) {
+func (w *Windows) Series(ctx context.Context, q Query, step time.Duration) (points []Point, whole Answer, err error) {
 	p, err := w.ask(q)
 	if err != nil {
 		return nil, whole, err

@@ -53,7 +53,7 @@ func TestSeriesAndGroups(t *testing.T) {
 		first, last = min(first, row.Window()), max(last, row.Window())
 		texts[string(row.Group(nil)[0])] = true
 	}
-	q := Question{Job: spec.Job, From: time.UnixMilli(int64(first)), Until: time.UnixMilli(int64(last + spec.Window))}
+	q := Query{Job: spec.Job, From: time.UnixMilli(int64(first)), Until: time.UnixMilli(int64(last + spec.Window))}
 	jobs := w.Jobs()
 	if len(jobs) != 1 || jobs[0].Window != time.Minute || strings.Join(jobs[0].By, " ") != "page country" {
 		t.Fatalf("%+v", jobs)
@@ -74,7 +74,7 @@ func TestSeriesAndGroups(t *testing.T) {
 			}
 			return string(text)
 		}
-		ask := func(q Question) Answer {
+		ask := func(q Query) Answer {
 			t.Helper()
 			a, err := w.Ask(t.Context(), q)
 			if err != nil {
@@ -164,7 +164,7 @@ func TestGroupsMemory(t *testing.T) {
 	reads := &countedReads{Sink: newSink(t, spec)}
 	w := New(Config{Now: func() time.Time { return time.UnixMilli(1_763_600_100_000) }, Memory: 8 << 20})
 	w.Add(mem, reads)
-	q := Question{Job: spec.Job, Measure: Hits, From: time.UnixMilli(int64(from)), Until: time.UnixMilli(int64(from + windows*spec.Window))}
+	q := Query{Job: spec.Job, Measure: Hits, From: time.UnixMilli(int64(from)), Until: time.UnixMilli(int64(from + windows*spec.Window))}
 	_, err := w.Groups(t.Context(), q, []int{0, 1})
 	if !errors.Is(err, key.ErrQuestion) || !errors.Is(err, ErrGroups) || !strings.Contains(err.Error(), "the groups by page, country take more than 1048576 bytes") || !strings.Contains(err.Error(), "shorter range") {
 		t.Errorf("%v", err)
