@@ -9,7 +9,7 @@
 # Environment: REGISTRY_CACHE  where it is kept (default: .cache/registry of the repository)
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-cache=${REGISTRY_CACHE:-$here/../../.cache/registry}
+cache=${REGISTRY_CACHE:-$here/../../../.cache/registry}
 version=2.6.13.Final
 jar=$cache/$version/apicurio-registry-app-$version-runner.jar
 

@@ -47,7 +47,7 @@ func Start(t testing.TB) *Registry {
 func (r *Registry) Run() {
 	r.t.Helper()
 	// A test runs in the directory of its package, two below that of the module.
-	cmd := exec.Command(filepath.Join("..", "..", "internal", "registrytest", "registry.sh"), "run", r.port)
+	cmd := exec.Command(filepath.Join("registrytest", "registry.sh"), "run", r.port)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	in, err := cmd.StdinPipe()
