@@ -47,10 +47,3 @@ func (c *column) Number(i uint32) uint64 { return c.pool.Count(i) }
 func (c *column) Reset() { c.pool.Reset() }
 
 func (c *column) Bytes() int { return c.pool.Bytes() }
-
-// Of returns the pool of measure m of a row, and the row's index in it. The caller must not
-// change the pool.
-func Of(r window.Row, m int) (*bitmap.Pool, uint32) {
-	c, i := r.Column(m)
-	return &c.(*column).pool, i
-}

@@ -36,7 +36,6 @@
 //	server.go          the server: settings, accepting connections, stopping
 //	client.go          a client: its goroutine and its limits
 //	unauthenticated.go clients that have not given the password: few, for seconds, with few guesses
-//	document.go        the table as a document
 //	admin.go connection.go transactions.go locks.go bloom.go geo.go zset.go bits.go sets.go keys.go
 //	hyperloglog.go strings.go topk.go quantile.go throttle.go lists.go
 //	                   one family of commands each

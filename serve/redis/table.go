@@ -3,8 +3,6 @@ package redis
 import (
 	"bytes"
 	"iter"
-	"maps"
-	"slices"
 )
 
 type flags uint8
@@ -80,9 +78,6 @@ func init() {
 		}
 	}
 }
-
-// commandNames returns the names in alphabetical order.
-func commandNames() []string { return slices.Sorted(maps.Keys(table)) }
 
 // lookup returns the command with this name, in upper or lower case, or nil.
 func lookup(name []byte) *command {
