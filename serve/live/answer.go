@@ -8,9 +8,8 @@ import (
 // An Answer is the answer to a question, for HTTP and Redis clients alike. Several
 // callers may get the same answer: they must not change its value.
 type Answer struct {
-	// Value is nil if nothing was counted. Otherwise it is a *hll.Sketch, a
-	// *bitmap.Activity, a *Set, a *bloom.Filter, a *geo.Set, a Number or a Text, by the kind of the
-	// measure; a Count for the measure hits, a Reason for the measure partial.
+	// Value is nil if nothing was counted. Otherwise it is what the kind of the measure makes
+	// (face.Live.Value); a Count for the measure hits, a Reason for the measure partial.
 	Value any
 	// Partial is the reason why the value may lack what the sink holds; "" if the
 	// value is whole.

@@ -26,7 +26,7 @@ var hitsKind = Kind{Hits, face.Live{Shows: face.Events, Command: "GET", Number: 
 // partialKind answers with a Reason, which is no number.
 var partialKind = Kind{Partial, face.Live{Number: func(any) any { return 0 }}}
 
-// WithMembers names the kinds that have members: set, bitmap, bloom or geo.
+// WithMembers names the kinds that have members, in words.
 func WithMembers() string {
 	var names []string
 	for _, k := range measures.All {
