@@ -34,7 +34,9 @@ type Live struct {
 	Member func(text string) (has func(value any) bool, err error)
 
 	// Value returns the value of a row that has measure m of some windows and groups, nil
-	// if that is nothing. It is nil for kinds by member and for the measures that every job has.
+	// if that is nothing. Many may read the value at once, and later than the row: it holds no
+	// memory of the row that changes. If it takes more than some bytes, its method Bytes returns
+	// how many. Value is nil for kinds by member and for the measures that every job has.
 	Value func(row window.Row, m int) any
 }
 

@@ -62,9 +62,12 @@ type SQL struct {
 
 	Codec string // of the columns of states; empty: ZSTD(1)
 
-	// How a state is written into a Native block. plain is the type, if it is not
-	// state. runs says how many runs of bytes the column has, if more than one; add
-	// appends the state of a row to them. If there is last, it does that for the last run, which is long.
+	// How a state is written into a Native block. Without Add, it is the bytes of
+	// Column.AppendState, as those of an AggregateFunction are. Plain is the type, if it is not
+	// State: a SimpleAggregateFunction is written as the type in it. Runs says how many runs of
+	// bytes the column has, if more than one. Those of an Array are where the entries of each row
+	// end, counted from the beginning of the block, and the entries. Add appends the state of a row
+	// to the runs. If there is Last, it does that for the last run, which is long.
 	Plain string
 	Runs  int
 	Add   func(runs [][]byte, row window.Row, m int)
