@@ -35,7 +35,7 @@ func (s *Source) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Topic is the configuration of the topic.
+// A TopicDescription is the configuration of the topic.
 type TopicDescription struct {
 	Exists     bool
 	Partitions int

@@ -38,7 +38,7 @@ var All = []Kind{
 	{extreme.Max, extreme.MaxConfig, extreme.MaxSQL, extreme.Live, extreme.MaxPanels},
 	{ordered.First, ordered.FirstConfig, ordered.SQL, ordered.Live, ordered.FirstPanels},
 	{ordered.Last, ordered.LastConfig, ordered.SQL, ordered.Live, ordered.LastPanels},
-	{sum.Sum, sum.SumConfig, sum.SumSQL, sum.SumLive, sum.SumPanels},
+	{sum.Sum, sum.SumConfig, sum.SQL, sum.SumLive, sum.SumPanels},
 	{sum.Avg, sum.AvgConfig, sum.AvgSQL, sum.AvgLive, sum.AvgPanels},
 	{quantile.Kind, quantile.Config, quantile.SQL, quantile.Live, quantile.Panels},
 	{topk.Kind, topk.Config, topk.SQL, topk.Live, topk.Panels},

@@ -8,11 +8,12 @@ import (
 	"weir/window"
 )
 
-// MinSQL stores the least value of a number, whose rank is the greatest, and MaxSQL the greatest
-// value; NULL if no event had one. The state is the number itself, so the aggregate, max or min, is
+// MinSQL stores the least value of a number, whose rank is the greatest; NULL if no event had one. The state is the number itself, so the aggregate, max or min, is
 // right over states and over finished numbers. It costs nine bytes in each of the two columns,
 // before compression.
 func MinSQL(*window.Measure) *face.SQL { return sql("min", "bitNot") }
+
+// MaxSQL is MinSQL for the greatest value.
 func MaxSQL(*window.Measure) *face.SQL { return sql("max", "") }
 
 // sql has the same for an aggregate. order makes an order of ranks out of that of the numbers.

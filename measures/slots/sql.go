@@ -23,8 +23,10 @@ func AddedUp(numbers, values string) string {
 		", [" + sorted + "], [arrayShiftLeft(" + sorted + ", 1, " + NoWord + ")])[1]"
 }
 
-// Upper and Lower return the halves of a word.
+// Upper returns the upper half of a word.
 func Upper(word string) string { return "bitShiftRight(" + word + ", 32)" }
+
+// Lower returns the lower half of a word.
 func Lower(word string) string { return "bitAnd(" + word + ", 4294967295)" }
 
 // LastWord tells of a word w and the next one whether w is the last one of its upper half. Behind

@@ -10,15 +10,15 @@ import (
 	"weir/window"
 )
 
-// SumSQL and AvgSQL store the exact sum of a number by slot, with the number of events
+// SQL stores the exact sum of a number by slot, with the number of events
 // that it is of. Of two values of a slot, that of more events is the later one, and
 // tuples compare by their first element first.
-func SumSQL(m *window.Measure) *face.SQL {
+func SQL(m *window.Measure) *face.SQL {
 	return sql(m, "%s["+slots.WholeSQL+"].2", fmt.Sprintf("Decimal(38, %d)", m.Scale),
 		"toUInt64(bitAnd(reinterpret(%s, 'UInt128'), toUInt128(18446744073709551615)))")
 }
 
-// AvgSQL: see SumSQL.
+// AvgSQL stores what SQL does, and shows the mean.
 func AvgSQL(m *window.Measure) *face.SQL {
 	return sql(m, "if(%[1]s["+slots.WholeSQL+"].1 = 0, NULL, toFloat64(%[1]s["+slots.WholeSQL+"].2) / %[1]s["+slots.WholeSQL+"].1)", "Nullable(Float64)", extreme.MaxSQL(m).Rank)
 }
