@@ -103,7 +103,7 @@ jobs:
 		t.Errorf("check says\n%s", out)
 	}
 	var stdout, stderr bytes.Buffer
-	if code := execute(await.Context(t), []string{"infer", "-c", s.file, "--topic", "proto"}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "each: list ") || !strings.Contains(stdout.String(), "place.country") || !strings.Contains(stdout.String(), "the job counts 2 events.") {
+	if code := execute(await.Context(t), []string{"infer", "-c", s.file, "--topic", "proto"}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "each: list\n") || !strings.Contains(stdout.String(), "place.country") || !strings.Contains(stdout.String(), "the job counts 2 events.") {
 		t.Errorf("infer ends with %d and prints\n%s%s", code, &stdout, &stderr)
 	}
 
