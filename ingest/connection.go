@@ -45,7 +45,7 @@ type connection struct {
 	net.Conn            // with TLS, if that is configured
 	tcp       net.Conn  // below it
 	broker    int32     // or anyBroker
-	until     time.Time // when its token is about to expire; zero: never
+	until     time.Time // when its token or its session is about to end; zero: never
 	idleSince time.Time
 }
 
@@ -112,11 +112,12 @@ func (b *connections) discard(bad func(*connection) bool) {
 	})
 }
 
-// give takes a connection back, to keep it for the next exchange or to close it.
+// give takes a connection back, to keep it for the next exchange or to close it. One whose broker
+// has been forgotten meanwhile is closed: the next one tells the dialect.
 func (b *connections) give(l *connection, keep bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if keep && !b.closed {
+	if keep && !b.closed && b.dialects[l.broker] != nil {
 		l.idleSince = time.Now()
 		b.idle = append(b.idle, l)
 		return
@@ -238,7 +239,7 @@ func (b *connections) introduce(ctx context.Context, l *connection, address stri
 			theirs[api] = api.SelectVersion(a.MinVersion, a.MaxVersion)
 		}
 		k.SetVersions(theirs)
-		if err := b.authenticate(ctx, k, l); err != nil {
+		if err := b.authenticate(ctx, k, l, theirs); err != nil {
 			return err
 		}
 	}
@@ -248,8 +249,8 @@ func (b *connections) introduce(ctx context.Context, l *connection, address stri
 	return nil
 }
 
-// authenticate goes through the steps of the SASL mechanism.
-func (b *connections) authenticate(ctx context.Context, k *protocol.Conn, l *connection) error {
+// authenticate goes through the steps of the SASL mechanism, with a broker that has these versions.
+func (b *connections) authenticate(ctx context.Context, k *protocol.Conn, l *connection, theirs map[protocol.ApiKey]int16) error {
 	if t, ok := b.mechanism.(*bearer); ok {
 		// An error here is that of Start, too. The token that Start uses is this one, or one
 		// that lives longer.
@@ -265,8 +266,8 @@ func (b *connections) authenticate(ctx context.Context, k *protocol.Conn, l *con
 	session, say, err := b.mechanism.Start(ctx)
 	for done := false; err == nil && !done; {
 		m, err := k.RoundTrip(&saslauthenticate.Request{AuthBytes: say})
-		if errors.Is(err, io.EOF) { // so says a broker without a code for it
-			return kafka.SASLAuthenticationFailed
+		if errors.Is(err, io.EOF) && theirs[protocol.SaslHandshake] == 0 {
+			return kafka.SASLAuthenticationFailed // a broker before Kafka 1.0 has no code for it
 		}
 		if err != nil {
 			return err
@@ -274,6 +275,11 @@ func (b *connections) authenticate(ctx context.Context, k *protocol.Conn, l *con
 		r := m.(*saslauthenticate.Response)
 		if r.ErrorCode != 0 {
 			return fmt.Errorf("%w: %s", kafka.Error(r.ErrorCode), r.ErrorMessage)
+		}
+		if life := time.Duration(r.SessionLifetimeMs) * time.Millisecond; life > 0 { // KIP-368: then the broker closes the connection
+			if end := time.Now().Add(life - min(life/5, time.Minute)); l.until.IsZero() || end.Before(l.until) {
+				l.until = end
+			}
 		}
 		if done, say, err = session.Next(ctx, r.AuthBytes); err != nil {
 			return err
@@ -291,9 +297,11 @@ type stranger struct {
 }
 
 func (l *stranger) Read(b []byte) (int, error) {
-	n, err := l.Conn.Read(b)
-	if !l.known && n >= 4 {
-		l.known = true
+	if l.known || len(b) < 4 {
+		return l.Conn.Read(b)
+	}
+	n, err := io.ReadAtLeast(l.Conn, b, 4)
+	if l.known = true; n >= 4 {
 		const plausible = 1 << 20 // of the first response, a list of versions; about 600 bytes
 		switch length := binary.BigEndian.Uint32(b); {
 		case length>>16 == 0x1503, length>>16 == 0x1603: // an alert or a handshake record

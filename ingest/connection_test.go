@@ -3,6 +3,8 @@ package ingest
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"testing"
 	"time"
 
@@ -51,9 +53,15 @@ func TestConnectionIsKept(t *testing.T) {
 		}
 		b.give(again, false)
 	}
+	l := take()
+	b.forget(anyBroker) // another exchange has failed meanwhile
+	b.give(l, true)
+	if _, err := b.dialect(ctx, anyBroker); err != nil || len(b.list()) != 2 {
+		t.Errorf("a broker is forgotten while a connection is in use: %v, and %d are open", err, len(b.list()))
+	}
 	over, cancel := context.WithCancel(ctx)
 	cancel()
-	l := take()
+	l = take()
 	err := l.within(over, func() error { _, err := l.Read(make([]byte, 1)); return err }) // the broker says nothing
 	if b.give(l, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("reading until the context ends: %v", err)
@@ -64,5 +72,31 @@ func TestConnectionIsKept(t *testing.T) {
 	b.closeAll()
 	if _, err := b.take(ctx, anyBroker); !errors.Is(err, ErrClosed) {
 		t.Errorf("a new connection after Close: %v", err)
+	}
+}
+
+// The first bytes of a broker are judged together, however they arrive.
+func TestStranger(t *testing.T) {
+	for _, c := range []struct {
+		said string
+		want error
+	}{
+		{"\x00\x00\x02\x58\x00\x00\x00\x01", nil},
+		{"HTTP/1.1 400 Bad Request\r\n", errNotKafka},
+		{"\x15\x03\x01\x00\x02\x02\x46", errSpeaksTLS},
+	} {
+		for cut := 1; cut < 6; cut++ {
+			here, there := net.Pipe()
+			go func() {
+				for _, piece := range []string{c.said[:cut], c.said[cut:]} {
+					_, _ = there.Write([]byte(piece))
+				}
+				there.Close()
+			}()
+			_, err := io.ReadAll(&stranger{Conn: here})
+			if here.Close(); !errors.Is(err, c.want) {
+				t.Errorf("%q after %d bytes: %v, want %v", c.said, cut, err, c.want)
+			}
+		}
 	}
 }
