@@ -139,6 +139,7 @@ func (r *reader) value(k *key, n *yaml.Node, path string) any {
 		file := strings.TrimSuffix(k.path, k.name) + k.secret
 		r.complain(n, path, "a secret must not be in the configuration or on a command line; write it to a file and name that in %s, or set %s", file, k.env())
 	case k.kind == text && k.def == "" && n.Value == "" && r.from.Source == FromFlag: // takes one of the file away
+		delete(r.places, path) // nothing is given then: no secret, for example
 		return ""
 	default:
 		got, err := k.scalar(n)
