@@ -25,13 +25,16 @@ func push(c call, k *keyspace, front bool) {
 		it = k.put(c.args[1], &item{typ: typeList, value: new(list)})
 	}
 	l := valueOf[list](it)
+	var pushed [][]byte
 	for _, a := range c.args[2:] {
-		at := len(l.elements)
-		if front {
-			at = 0
-		}
-		l.elements = slices.Insert(l.elements, at, append([]byte{}, a...))
+		pushed = append(pushed, append([]byte{}, a...))
 		l.bytes += 24 + 16 + len(a)
+	}
+	if front { // the last one comes first
+		slices.Reverse(pushed)
+		l.elements = append(pushed, l.elements...)
+	} else {
+		l.elements = append(l.elements, pushed...)
 	}
 	k.touch(it)
 	c.w.Int(int64(len(l.elements)))

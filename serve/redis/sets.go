@@ -162,10 +162,19 @@ func srandmember(c call, k *keyspace) {
 			c.w.BulkString(s.members[rand.IntN(len(s.members))])
 		}
 	default:
-		numbers := rand.Perm(len(s.members))[:min(count, int64(len(s.members)))]
-		c.w.Array(len(numbers))
-		for _, number := range numbers {
-			c.w.BulkString(s.members[number])
+		left := int(min(count, int64(len(s.members))))
+		c.w.Array(left)
+		swapped := map[int]int{} // Fisher and Yates, as far as it is needed
+		at := func(i int) int {
+			if j, ok := swapped[i]; ok {
+				return j
+			}
+			return i
+		}
+		for i := range left {
+			j := i + rand.IntN(len(s.members)-i)
+			c.w.BulkString(s.members[at(j)])
+			swapped[j] = at(i)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (k valueType) typeName() string {
 type item struct {
 	key     string
 	typ     valueType
-	str     []byte // kindString; never nil unless window is set
+	str     []byte // typeString; never nil unless window is set
 	value   any    // of the other types, see below; nil of a window key that shows something else
 	window  *windowValue
 	expires int64 // Unix milliseconds; 0: never
