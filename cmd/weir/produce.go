@@ -134,7 +134,8 @@ func (p *producer) lines(ctx context.Context, in io.Reader, clock *lineClock) (n
 	}
 	w.BatchBytes = 2 * lineMost // the batches below are shorter
 	defer func() { err = errors.Join(err, closeWriter()) }()
-	var writing sync.Mutex // guards n; a read from a terminal cannot be interrupted, and holds up nothing
+	var writing sync.Mutex // guards n and refused; a read from a terminal cannot be interrupted, and holds up nothing
+	var refused error
 	ended := make(chan error, 1)
 	go func() {
 		ended <- batches(in, clock, func(batch []kafka.Message) error {
@@ -143,17 +144,21 @@ func (p *producer) lines(ctx context.Context, in io.Reader, clock *lineClock) (n
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			written, err := p.write(ctx, w, batch)
+			var written int
+			written, refused = p.write(ctx, w, batch)
 			n += int64(written)
-			return err
+			return refused
 		})
 	}()
 	select {
 	case err = <-ended:
-	case <-ctx.Done():
+	case <-ctx.Done(): // a read may go on; a batch that was being written tells how that ended
 	}
 	writing.Lock()
 	defer writing.Unlock()
+	if err == nil && !errors.Is(refused, context.Canceled) {
+		err = refused
+	}
 	return n, err
 }
 

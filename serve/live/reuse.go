@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -103,8 +104,12 @@ func (m *making[V]) over(now time.Time) bool {
 	}
 }
 
+// errFault is what those get who wait for a value whose making panicked.
+var errFault = errors.New("live: answering failed by a fault of weir; its log has it")
+
 func (m *making[V]) make(ctx context.Context, make func(*work) (V, error)) {
 	defer close(m.done)
+	m.err = errFault // of a panic, which the caller reports: others that wait must not take it for nothing counted
 	began := m.since
 	m.value, m.err = make(&m.work)
 	if m.left = m.err != nil && ctx.Err() != nil; m.err != nil || m.once {
