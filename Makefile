@@ -1,5 +1,5 @@
 # Every command that a document quotes is a target here. `make help` lists them.
-# `make run` and `make test` need Go, Node's npm, and Java with Maven; whatever
+# `make run` needs Go and Node's npm; `make test` also Java with Maven, and Python. Whatever
 # else they need they fetch themselves, once, into .cache.
 
 SHELL := /bin/bash

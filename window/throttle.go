@@ -67,7 +67,7 @@ func newThrottler(t *Throttle) *throttler {
 		r.window, err = t.window()
 	}
 	if err != nil {
-		panic(fmt.Sprintf("window: a throttle that Validate refuses: %v", err))
+		panic(fmt.Sprintf("window: a throttle that package config refuses: %v", err))
 	}
 	return r
 }

@@ -12,6 +12,6 @@ import (
 func SQL(m *window.Measure) *face.SQL {
 	sql := *bitmap.SQL(m)
 	sql.Common, sql.Distinct, sql.Margin, sql.IDs = "", "", "", ""
-	sql.Bits, _ = bloom.Bits(m.Capacity, m.Error) // no error: Spec.Validate has checked both
+	sql.Bits, _ = bloom.Bits(m.Capacity, m.Error) // no error: package config has checked both
 	return &sql
 }

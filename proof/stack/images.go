@@ -187,7 +187,7 @@ const keyLabel = "weir.stack.key"
 
 // build builds one image, unless it exists and its parts have not changed.
 func (e *engine) build(ctx context.Context, i image) error {
-	i.files["Dockerfile"] = filepath.Join("stack", i.name, "Dockerfile")
+	i.files["Dockerfile"] = filepath.Join("proof", "stack", i.name, "Dockerfile")
 	base, err := e.output(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", baseImage)
 	if err != nil {
 		return err
