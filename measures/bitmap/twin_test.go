@@ -11,7 +11,7 @@ import (
 
 // TestTwin: a bitmap is that of the ids, added one by one.
 func TestTwin(t *testing.T) {
-	measuretest.Twin(t, window.Measure{Kind: Kind}, measuretest.Numbers, func(seen []measuretest.Seen) []byte {
+	measuretest.Twin(t, window.Measure{Kind: Kind}, 64, measuretest.Numbers, func(seen []measuretest.Seen) []byte {
 		ids := new(bitmap.Pool)
 		ids.Grow(1)
 		for _, e := range seen {

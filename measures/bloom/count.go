@@ -45,7 +45,7 @@ func (c *column) AppendState(dst []byte, i uint32) []byte {
 	return c.pool.AppendClickHouse(dst, i)
 }
 
-// number returns how many bits are set, as a rollup has it. A filter cannot tell how
+// Number returns how many bits are set, as a rollup has it. A filter cannot tell how
 // many ids it has, but the audit finds damage by a number of bits that differs.
 func (c *column) Number(i uint32) uint64 {
 	var bits bitmap.Pool

@@ -11,7 +11,7 @@ import (
 // TestTwin: a filter is that of the ids, added one by one.
 func TestTwin(t *testing.T) {
 	m := window.Measure{Kind: Kind, Capacity: 300, Error: 0.01}
-	measuretest.Twin(t, m, measuretest.Texts, func(seen []measuretest.Seen) []byte {
+	measuretest.Twin(t, m, 64, measuretest.Texts, func(seen []measuretest.Seen) []byte {
 		ids := bloom.NewPool(m.Capacity, m.Error)
 		ids.Grow(1)
 		for _, e := range seen {

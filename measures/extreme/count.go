@@ -106,7 +106,7 @@ func (c *column) Load(i uint32, state []byte) error {
 	return nil
 }
 
-// appendState appends the eight bytes of the number, little-endian; nothing if there
+// AppendState appends the eight bytes of the number, little-endian; nothing if there
 // is none.
 func (c *column) AppendState(dst []byte, i uint32) []byte {
 	if c.ranks[i] == 0 {

@@ -14,7 +14,7 @@ import (
 // TestTwin: an extreme is the greatest or the least of all numbers.
 func TestTwin(t *testing.T) {
 	for kind, of := range map[*window.Kind]func([]float64) float64{Min: slices.Min[[]float64], Max: slices.Max[[]float64]} {
-		measuretest.Twin(t, window.Measure{Kind: kind}, measuretest.Numbers, func(seen []measuretest.Seen) []byte {
+		measuretest.Twin(t, window.Measure{Kind: kind}, 64, measuretest.Numbers, func(seen []measuretest.Seen) []byte {
 			var all []float64
 			for _, e := range seen {
 				f, _ := strconv.ParseFloat(e.Value, 64)

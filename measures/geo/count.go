@@ -62,7 +62,7 @@ func (in *intake) Read(d *window.Decoder, at, n int) (bool, string) {
 	return true, ""
 }
 
-// add does not use the rows' groups: positions are kept by window and member.
+// Add does not use the rows' groups: positions are kept by window and member.
 func (in *intake) Add(to window.Store, rows []uint32) {
 	last, from := &to.(*column).last, 0
 	for i := range rows {

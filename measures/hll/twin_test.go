@@ -10,7 +10,7 @@ import (
 
 // TestTwin: an HLL is that of the ids, added one by one.
 func TestTwin(t *testing.T) {
-	measuretest.Twin(t, window.Measure{Kind: Kind}, measuretest.Texts, func(seen []measuretest.Seen) []byte {
+	measuretest.Twin(t, window.Measure{Kind: Kind}, 64, measuretest.Texts, func(seen []measuretest.Seen) []byte {
 		var s hll.Sketch
 		for _, e := range seen {
 			s.Add([]byte(e.Value))

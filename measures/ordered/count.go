@@ -169,7 +169,7 @@ func (c *column) Load(i uint32, state []byte) error {
 	return err
 }
 
-// appendState appends the three numbers of the mark, little-endian, and the value; nothing
+// AppendState appends the three numbers of the mark, little-endian, and the value; nothing
 // if there is none.
 func (c *column) AppendState(dst []byte, i uint32) []byte {
 	m := c.rows[i].mark
@@ -182,7 +182,7 @@ func (c *column) AppendState(dst []byte, i uint32) []byte {
 	return append(dst, c.value(i)...)
 }
 
-// number returns the time of the mark, and below it a part of a hash of the rest, so that
+// Number returns the time of the mark, and below it a part of a hash of the rest, so that
 // the audit finds another value. It falls only between events of one millisecond.
 func (c *column) Number(i uint32) uint64 {
 	m := c.rows[i].mark

@@ -21,14 +21,14 @@ func TestTwin(t *testing.T) {
 		}
 		return append(state, value...)
 	}
-	measuretest.Twin(t, window.Measure{Kind: First}, measuretest.Texts, func(seen []measuretest.Seen) []byte {
+	measuretest.Twin(t, window.Measure{Kind: First}, 64, measuretest.Texts, func(seen []measuretest.Seen) []byte {
 		if len(seen) == 0 {
 			return nil
 		}
 		e := slices.MinFunc(seen, order)
 		return state(e.Value, 1<<42-1-uint64(e.Time), ^uint64(e.Slot), ^uint64(e.Offset))
 	})
-	measuretest.Twin(t, window.Measure{Kind: Last}, measuretest.Texts, func(seen []measuretest.Seen) []byte {
+	measuretest.Twin(t, window.Measure{Kind: Last}, 64, measuretest.Texts, func(seen []measuretest.Seen) []byte {
 		if len(seen) == 0 {
 			return nil
 		}

@@ -89,7 +89,7 @@ func histogramOf(events uint64, words []byte) Histogram {
 type column struct {
 	slots.Slots[value]
 	packed slots.Arena
-	sums   map[uint32]*sum // by row that plus has added to
+	sums   map[uint32]*sum // by row that Plus has added to
 }
 
 // A value says where in packed a Histogram lies.
@@ -134,7 +134,13 @@ func (c *column) Merge(i uint32, from window.Column, j uint32) {
 }
 
 // Take makes the histograms of another column its own.
-func (c *column) Take(from window.Column) { c.packed.Take(&from.(*column).packed) }
+func (c *column) Take(from window.Column) {
+	f := from.(*column)
+	for i := range f.sums { // while its arena may still grow
+		f.settle(i)
+	}
+	c.packed.Take(&f.packed)
+}
 
 // Leave ends Take.
 func (c *column) Leave() { c.packed.Leave() }
@@ -161,7 +167,7 @@ func (c *column) each(i uint32, yield func(window.Slot, Histogram) bool) {
 	}
 }
 
-// settle puts what plus has added to row i under window.Whole.
+// settle puts what Plus has added to row i under window.Whole.
 func (c *column) settle(i uint32) {
 	if sum := c.sums[i]; sum != nil {
 		c.put(i, window.Whole, histogramOf(sum.events, sum.counts.AppendState(nil)))
@@ -212,7 +218,7 @@ func (c *column) Plus(i uint32, from window.Column, j uint32) {
 	c.sums[i].add(total.events, total.counts)
 }
 
-// number returns the number of events with a check of their buckets.
+// Number returns the number of events with a check of their buckets.
 func (c *column) Number(i uint32) uint64 {
 	var check uint64
 	total := c.total(i)
@@ -254,7 +260,7 @@ func (c *column) Load(i uint32, state []byte) error {
 	return nil
 }
 
-// appendState appends for each slot, in numbers of 8 bytes, little-endian: the slot, its
+// AppendState appends for each slot, in numbers of 8 bytes, little-endian: the slot, its
 // events, and how many bytes follow; then the words of the histogram.
 func (c *column) AppendState(dst []byte, i uint32) []byte {
 	word := binary.LittleEndian.AppendUint64

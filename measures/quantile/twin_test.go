@@ -16,7 +16,7 @@ import (
 func TestTwin(t *testing.T) {
 	m := window.Measure{Kind: Kind, Error: 0.05}
 	layout := histogram.NewLayout(histogram.ScaleFor(m.Error))
-	measuretest.Twin(t, m, measuretest.Numbers, func(seen []measuretest.Seen) (state []byte) {
+	measuretest.Twin(t, m, 64, measuretest.Numbers, func(seen []measuretest.Seen) (state []byte) {
 		slots := map[window.Slot]histogram.Counts{}
 		for _, e := range seen {
 			f, _ := strconv.ParseFloat(e.Value, 64)

@@ -14,7 +14,7 @@ import (
 
 // TestTwin: a set is the lower halves of the ids' XXH64, ascending.
 func TestTwin(t *testing.T) {
-	measuretest.Twin(t, window.Measure{Kind: Kind}, measuretest.Texts, func(seen []measuretest.Seen) (state []byte) {
+	measuretest.Twin(t, window.Measure{Kind: Kind}, 64, measuretest.Texts, func(seen []measuretest.Seen) (state []byte) {
 		hashes := map[uint32]bool{}
 		for _, e := range seen {
 			hashes[uint32(xxhash.Sum64String(e.Value))] = true

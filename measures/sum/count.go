@@ -193,7 +193,7 @@ func (c *column) Plus(i uint32, from window.Column, j uint32) {
 	*have = have.Add(from.(*column).total(j))
 }
 
-// number returns the low half of the units, or for Avg the rank of the mean.
+// Number returns the low half of the units, or for Avg the rank of the mean.
 func (c *column) Number(i uint32) uint64 {
 	switch t := c.total(i); {
 	case t.Events == 0:

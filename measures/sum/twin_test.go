@@ -14,7 +14,7 @@ import (
 // TestTwin: a sum has, for each slot, the number of its events and what they add up to.
 func TestTwin(t *testing.T) {
 	for _, kind := range []*window.Kind{Sum, Avg} {
-		measuretest.Twin(t, window.Measure{Kind: kind, Scale: 2}, measuretest.Numbers, func(seen []measuretest.Seen) (state []byte) {
+		measuretest.Twin(t, window.Measure{Kind: kind, Scale: 2}, 64, measuretest.Numbers, func(seen []measuretest.Seen) (state []byte) {
 			type total struct{ events, units uint64 }
 			totals := map[window.Slot]total{}
 			for _, e := range seen {

@@ -206,7 +206,7 @@ func (t *tally) key(number uint32) []byte {
 	return t.text[at.from:][:at.len]
 }
 
-// number returns the number of a key, and adds the key if it is new.
+// Number returns the number of a key, and adds the key if it is new.
 func (t *tally) number(key []byte) uint32 {
 	k, known := t.recent.slot(key)
 	switch {
@@ -329,7 +329,7 @@ type column struct {
 	slots.Slots[value]
 	lists  slots.Arena
 	listed int
-	sums   map[uint32]*topSum // by row that plus has added to
+	sums   map[uint32]*topSum // by row that Plus has added to
 }
 
 // A value says where in lists the list of a Listing lies.
@@ -359,7 +359,13 @@ func (c *column) Merge(i uint32, from window.Column, j uint32) {
 }
 
 // Take makes the lists of another column its own.
-func (c *column) Take(from window.Column) { c.lists.Take(&from.(*column).lists) }
+func (c *column) Take(from window.Column) {
+	f := from.(*column)
+	for i := range f.sums { // while its arena may still grow
+		f.settle(i)
+	}
+	c.lists.Take(&f.lists)
+}
 
 // Leave ends Take.
 func (c *column) Leave() { c.lists.Leave() }
@@ -386,7 +392,7 @@ func (c *column) each(i uint32, yield func(window.Slot, Listing) bool) {
 	}
 }
 
-// settle puts what plus has added to row i under window.Whole.
+// settle puts what Plus has added to row i under window.Whole.
 func (c *column) settle(i uint32) {
 	if sum := c.sums[i]; sum != nil {
 		c.put(i, window.Whole, sum.top(c.listed).listing())
@@ -425,7 +431,7 @@ func (c *column) Plus(i uint32, from window.Column, j uint32) {
 	c.sums[i].add(from.(*column).total(j))
 }
 
-// number returns the number of events with a check of the floor and the list.
+// Number returns the number of events with a check of the floor and the list.
 func (c *column) Number(i uint32) uint64 {
 	total := c.total(i)
 	check := total.Floor
@@ -487,7 +493,7 @@ func (c *column) Load(i uint32, state []byte) error {
 	return nil
 }
 
-// appendState appends for each slot, in numbers of 8 bytes, little-endian: the slot, its
+// AppendState appends for each slot, in numbers of 8 bytes, little-endian: the slot, its
 // events, the floor, and how many keys follow; for each key its length, the key, its
 // count and its error.
 func (c *column) AppendState(dst []byte, i uint32) []byte {

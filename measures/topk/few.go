@@ -11,7 +11,7 @@ import (
 // small, in one pass for each: the order of the keys' bytes is that of all cells, and those of equal counts
 // stay in it. Nothing is compared, so there is nothing to foresee wrongly.
 //
-// go test ./window -bench TopK, report, is 4.4 ns an event with it and 7.1 without.
+// go test ./measures/topk -bench Report is 16 ns an event with it and 70 without.
 type topFew struct {
 	order []uint32 // the numbers of all keys, in the order of their bytes
 	count []uint32 // by number: that in the cell, zeros between two calls

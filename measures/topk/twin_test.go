@@ -13,7 +13,9 @@ import (
 
 // TestTwin: a list has, for each slot, its keys and their counts, the most frequent first.
 func TestTwin(t *testing.T) {
-	measuretest.Twin(t, window.Measure{Kind: Kind, K: 3}, measuretest.Texts, func(seen []measuretest.Seen) (state []byte) {
+	m := window.Measure{Kind: Kind, K: 3}
+	listed, cuts := Listed(&m), 0
+	measuretest.Twin(t, m, 256, measuretest.Texts, func(seen []measuretest.Seen) (state []byte) {
 		slots := map[window.Slot]map[string]uint64{}
 		for _, e := range seen {
 			if slots[e.Slot] == nil {
@@ -31,7 +33,11 @@ func TestTwin(t *testing.T) {
 			}
 			word(uint64(slot))
 			word(events)
-			word(0) // a chunk of 64 events has fewer keys than are listed
+			floor := uint64(0)
+			if len(keys) > listed {
+				floor, keys, cuts = counts[keys[listed]], keys[:listed], cuts+1
+			}
+			word(floor)
 			word(uint64(len(keys)))
 			for _, key := range keys {
 				word(uint64(len(key)))
@@ -42,4 +48,7 @@ func TestTwin(t *testing.T) {
 		}
 		return state
 	})
+	if cuts == 0 {
+		t.Error("no list is cut: the test tests little")
+	}
 }
