@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -173,12 +174,13 @@ func nothingRead(f *infer.Facts, topic string, from infer.Schemas) error {
 	return &exit{exitFailed, fmt.Errorf("no record of topic %s %s", topic, wrong), hint}
 }
 
-// newestRecords returns the records of spans, with their keys and headers.
+// newestRecords returns the records of spans, with their keys and headers, in the order of partitions.
 func newestRecords(ctx context.Context, src *ingest.Source, spans map[int32]event.Span) (records []event.Record, err error) {
 	if len(spans) == 0 {
 		return nil, nil
 	}
-	from, bytes := map[int32]int64{}, 0
+	from, bytes, of := map[int32]int64{}, 0, map[int32][]event.Record{}
+	left := maps.Clone(spans)
 	for p, span := range spans {
 		from[p] = span.First
 	}
@@ -192,17 +194,20 @@ func newestRecords(ctx context.Context, src *ingest.Source, spans map[int32]even
 			if rec.Envelope != nil {
 				rec.Envelope = &event.Envelope{Key: slices.Clone(rec.Envelope.Key), Headers: slices.Clone(rec.Envelope.Headers)}
 			}
-			records = append(records, rec)
+			of[b.Partition] = append(of[b.Partition], rec)
 			bytes += len(rec.Value)
 		}
 		if b.Next >= span.Next {
-			delete(spans, b.Partition)
+			delete(left, b.Partition)
 		}
-		if len(spans) == 0 || bytes >= sampleBytes {
+		if len(left) == 0 || bytes >= sampleBytes {
 			return errRead
 		}
 		return nil
 	})
+	for _, p := range slices.Sorted(maps.Keys(of)) {
+		records = append(records, of[p]...)
+	}
 	return records, err
 }
 

@@ -7,16 +7,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
-
-	"weir/sinks/clickhouse/migrate"
-	"weir/sinks/clickhouse/schema"
-	"weir/sinks/clickhouse/wire"
-
 	neturl "net/url"
 	"strings"
 	"testing"
 
 	"weir/demo/local/localtest"
+	"weir/sinks/clickhouse/migrate"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 )
 
 // TestHalfAnswers: what an answer with status 200 says besides decides whether a statement is done.

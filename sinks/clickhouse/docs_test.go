@@ -23,7 +23,6 @@ import (
 	"weir/sinks/clickhouse/migrate"
 	"weir/sinks/clickhouse/schema"
 	"weir/sinks/clickhouse/wire"
-
 	geosketch "weir/sketches/geo"
 	"weir/window"
 )

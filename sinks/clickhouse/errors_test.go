@@ -18,12 +18,11 @@ import (
 	"testing"
 	"time"
 
-	"weir/sinks/clickhouse/wire"
-
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
 	"weir/demo/local/localtest"
 	"weir/internal/await"
+	"weir/sinks/clickhouse/wire"
 	"weir/window"
 )
 

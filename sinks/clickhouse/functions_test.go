@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"weir/sinks/clickhouse/schema"
-	"weir/sinks/clickhouse/wire"
-
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
 	"weir/internal/redistest"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 	"weir/sketches/bloom"
 	"weir/sketches/geo"
 	"weir/sketches/hll"

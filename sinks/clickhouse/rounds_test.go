@@ -8,9 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
-
-	"weir/sinks/clickhouse/wire"
-
 	neturl "net/url"
 	"reflect"
 	"strings"
@@ -19,6 +16,7 @@ import (
 
 	"weir/demo/local/localtest"
 	"weir/event"
+	"weir/sinks/clickhouse/wire"
 	"weir/sinks/memory"
 	"weir/window"
 )

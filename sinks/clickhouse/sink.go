@@ -122,13 +122,6 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	if c.Table.Len() > 0 {
 		s.client.rounds.announce(&s.writer)
 		defer s.client.rounds.leave(&s.writer)
-	}
-	return s.write(ctx, c)
-}
-
-// write is Write.
-func (s *Sink) write(ctx context.Context, c *window.Changes) error {
-	if c.Table.Len() > 0 {
 		for m := range s.layout.Located { // these have no round, because no rollup is made of them
 			if err := s.writePlaces(ctx, c.Table, m); err != nil {
 				return err

@@ -3,16 +3,14 @@ package clickhouse
 import (
 	"net/http/httptest"
 	"net/http/httputil"
-
-	"weir/sinks/clickhouse/schema"
-	"weir/sinks/clickhouse/wire"
-
 	neturl "net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"weir/demo/local/localtest"
+	"weir/sinks/clickhouse/schema"
+	"weir/sinks/clickhouse/wire"
 )
 
 // kathmandu is a time zone whose hours and days begin at other moments than those of UTC.

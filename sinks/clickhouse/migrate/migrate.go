@@ -53,7 +53,7 @@ func Run(ctx context.Context, c *wire.DB, jobs []schema.Job, m Options) ([]State
 		return nil, err
 	}
 	var all []Statement
-	for i := len(c.Shards) - 1; i >= 0; i-- { // the home shard last: see members
+	for i := len(c.Shards) - 1; i >= 0; i-- { // the home shard last: see wire.DB.Members
 		steps, err := migrateShard(ctx, c, c.Shards[i], ids, i, layouts, m)
 		all = append(all, steps...)
 		if err != nil {
@@ -63,7 +63,7 @@ func Run(ctx context.Context, c *wire.DB, jobs []schema.Job, m Options) ([]State
 	return all, nil
 }
 
-// migrateShard is Migrate for one shard. ids are those that the shards have, or are to get.
+// migrateShard is Run for one shard. ids are those that the shards have, or are to get.
 func migrateShard(ctx context.Context, c *wire.DB, on *wire.Replicas, ids []string, at int, layouts []*schema.Layout, m Options) ([]Statement, error) {
 	inv, err := Take(ctx, c, on, layouts...)
 	if err != nil {

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"weir/event"
 	"weir/sinks/clickhouse/schema"
 	"weir/sinks/clickhouse/wire"
-
-	"weir/event"
 	geosketch "weir/sketches/geo"
 	"weir/window"
 )

@@ -1,12 +1,11 @@
 package questions
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"errors"
 
 	"weir/event"
 	"weir/sinks/clickhouse/schema"
@@ -38,7 +37,7 @@ type Question struct {
 	// Of a range with very many windows, or with old ones: it is answered from the rollups. From
 	// and Until are multiples of Step or, without one, of a rollup's windows.
 	Long   bool
-	Level  float64 // of a measure that has several numbers: see kind.levels
+	Level  float64 // of a measure that has several numbers: see face.SQL.Levels
 	People string  // only groups that have, by this measure…
 	Least  uint64  // …so many people; 0: all groups
 

@@ -64,7 +64,7 @@ type Level struct {
 	Seconds    int64
 	Table      string // clicks_1m_rollup
 	View       string // clicks_1m
-	WholeSince int64  // Unix seconds: windows that begin earlier may lack rows, see inventory.whole; 0: none do
+	WholeSince int64  // Unix seconds: windows that begin earlier may lack rows, as package migrate has found; 0: none do
 }
 
 // Plan derives the layout of a job and refuses what cannot be stored.
@@ -148,11 +148,13 @@ func (j Job) rollups() []Rollup {
 
 // Base returns what the names of the job's tables begin with. Names of views begin with the
 // job's name, whatever its version is.
-func (j Job) Base() string {
-	if j.Spec.Version > 1 {
-		return j.Spec.Job + "_v" + strconv.Itoa(j.Spec.Version)
+func (j Job) Base() string { return base(j.Spec.Job, j.Spec.Version) }
+
+func base(job string, version int) string {
+	if version > 1 {
+		return job + "_v" + strconv.Itoa(version)
 	}
-	return j.Spec.Job
+	return job
 }
 
 // Windows yields the lengths of the windows of the job's rollups, shortest first, as names
@@ -247,7 +249,7 @@ func Span(d time.Duration) string {
 }
 
 // RollupsIn returns a regular expression, for Go and for ClickHouse, that finds the rollups of the
-// job's version in the text of a view: what follows l.base in their names.
+// job's version in the text of a view: what follows Prefix in their names.
 func (l *Layout) RollupsIn() string {
 	return `\b` + regexp.QuoteMeta(l.Prefix) + `(_\d+[dhms]_rollup)`
 }

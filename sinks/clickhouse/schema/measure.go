@@ -13,7 +13,7 @@ import (
 	"weir/window"
 )
 
-// Measure is one measure of a job. sql is nil if the measure is ByMember, which has tables of its
+// Measure is one measure of a job. SQL is nil if the measure is ByMember, which has tables of its
 // own: Layout.Located yields it.
 type Measure struct {
 	window.Measure

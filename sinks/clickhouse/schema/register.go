@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"strconv"
 
 	"weir/sinks/clickhouse/wire"
 )
@@ -18,7 +17,7 @@ type Entry struct {
 	Keep    uint32
 	Groups  []string
 	Created int64  // Unix seconds
-	Raised  int64  // auditJob.raised, in Unix seconds
+	Raised  int64  // see RaisedAt; in Unix seconds
 	Rollup  string // table of the first rollup…
 	Seconds uint32 // …and its window
 	Bits    uint64 // for a Bloom measure: the third argument of weirBloomHas
@@ -48,18 +47,13 @@ func (l *Layout) Register() []Entry {
 }
 
 // Base returns what the names of the job's tables begin with.
-func (r Entry) Base() string {
-	if r.Version > 1 {
-		return r.Job + "_v" + strconv.Itoa(int(r.Version))
-	}
-	return r.Job
-}
+func (r Entry) Base() string { return base(r.Job, int(r.Version)) }
 
 // Unexpired returns an age in seconds: what is kept for keep seconds and is younger has certainly not
 // expired, and does not soon.
 func Unexpired(keep int64) int64 { return keep - min(keep/4, 86400) }
 
-// RaisedAt returns the query for auditJob.raised, of all jobs.
+// RaisedAt returns the query for Entry.Raised of all jobs.
 func RaisedAt(c *wire.DB) string {
 	return "SELECT job, version, " + Raised("_keeps") + " AS _at FROM (SELECT job, version, arraySort(groupArray((created_at, keep))) AS _keeps FROM " + c.Name("weir_jobs") + " WHERE measure = '' GROUP BY job, version)"
 }

@@ -32,7 +32,7 @@ func (verifyData) Ahead(written string) string { return ahead(written) }
 // come first.
 var AuditViews = []string{"weir_audit_states", "weir_audit_rows", "weir_audit"}
 
-// An Job is a job that weir_audit covers.
+// A Job is a job that weir_audit covers.
 type Job struct {
 	Entry   schema.Entry
 	Rollups []schema.Level // shortest first

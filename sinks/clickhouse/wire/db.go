@@ -42,7 +42,7 @@ type Config struct {
 	// unknown and the caller sends the same or a later state again.
 	InsertTimeout time.Duration
 
-	// Fsync makes tables that acknowledge an insert when it is on the disk: see synced.
+	// Fsync makes tables that acknowledge an insert when it is on the disk.
 	Fsync bool
 
 	// Compress sends inserts compressed with gzip. A block shrinks to 10 to 25 %,

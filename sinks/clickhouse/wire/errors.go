@@ -63,8 +63,8 @@ var fatal = map[int32]string{
 	50:              SchemaAction,  // UNKNOWN_TYPE
 	53:              SchemaAction,  // TYPE_MISMATCH
 	44:              SchemaAction,  // ILLEGAL_COLUMN
-	unknownTable:    MissingAction, // see also [explain]
-	unknownDatabase: MissingAction, // of one of several shards: see [replicas.explain]
+	unknownTable:    MissingAction, // see also Explain
+	unknownDatabase: MissingAction, // of one of several shards: see Replicas.explain
 	46:              MissingAction, // UNKNOWN_FUNCTION
 	48:              "the table's engine cannot do this: recreate the table with `weir migrate`",
 	49:              "this looks like a bug in weir: please report it",

@@ -47,14 +47,12 @@ type body struct {
 	mu    sync.Mutex // held while it is written
 	sent  int
 	whole bool // all is written
-
-	once sync.Once
-	pipe *io.PipeReader // of Read; nil: there was none
 }
 
 var errOver = errors.New("the request is over")
 
-// WriteTo implements io.WriterTo, which net/http and the compression of clickhouse-go use.
+// WriteTo implements io.WriterTo, which net/http and the compression of clickhouse-go prefer. Read would be for
+// HTTP/2, which clickhouse-go does not speak.
 func (r *body) WriteTo(to io.Writer) (int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,24 +65,11 @@ func (r *body) WriteTo(to io.Writer) (int64, error) {
 	return int64(r.sent), err
 }
 
-// Read implements io.Reader, which HTTP/2 uses.
-func (r *body) Read(p []byte) (int, error) {
-	r.once.Do(func() {
-		pipe, to := io.Pipe()
-		r.pipe = pipe
-		go func() {
-			_, err := r.WriteTo(to)
-			to.CloseWithError(err)
-		}()
-	})
-	return r.pipe.Read(p)
-}
+func (r *body) Read([]byte) (int, error) { return 0, errors.New("the body can only be written") }
 
 // end ends the writing, and reports whether all was written. The request's connection is closed if it is not.
 func (r *body) end() bool {
 	r.over.Store(true)
-	r.once.Do(func() { r.pipe, _ = io.Pipe() })
-	r.pipe.CloseWithError(errOver)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.whole

@@ -46,7 +46,7 @@ func (h Shards) Query(ctx context.Context, what, sql string, row func(scan func(
 	return h.askAll(ctx, (*Replicas).query, what, sql, row)
 }
 
-// Question is query for what a person asks: see replicas.question.
+// Question is Query for what a person asks: see Replicas.question.
 func (h Shards) Question(ctx context.Context, what, sql string, row func(scan func(...any) error) error) error {
 	return h.askAll(ctx, (*Replicas).question, what, sql, row)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // Uptimes notices that a server was started again. A server acknowledges rows before they are on its
@@ -60,7 +62,7 @@ type restarted struct{ error }
 // Lost says to package jobs that changes which were acknowledged may be gone.
 func (restarted) Lost() bool { return true }
 
-// Hearing runs a query on the home shard whose rows end in uptimeColumns, and notes the uptime. row scans the
+// Hearing runs a query on the home shard whose rows end in UptimeColumns, and notes the uptime. row scans the
 // columns before these. An answer without rows tells no uptime, so the server is asked for it then.
 func (c *DB) Hearing(ctx context.Context, what, sql string, row func(scan func(...any) error) error) error {
 	heard, asked := false, time.Now()
@@ -91,15 +93,16 @@ func (c *DB) HearShards(ctx context.Context) {
 // hearFrom asks a server of each shard for its uptime.
 func (c *DB) hearFrom(ctx context.Context, on Shards) error {
 	return on.each(ctx, func(ctx context.Context, r *Replicas) error {
-		asked := time.Now()
-		return r.query(ctx, "ask for the uptime", "SELECT "+UptimeColumns, func(scan func(...any) error) error {
-			var up uint32
-			var id string
-			if err := scan(&up, &id); err != nil {
-				return err
-			}
-			c.Uptimes.Hear(r.shard, id, up, asked)
-			return nil
+		var asked time.Time
+		var up uint32
+		var id string
+		err := r.try(ctx, "ask for the uptime", func(conn driver.Conn) error {
+			asked = time.Now()
+			return conn.QueryRow(ctx, "SELECT "+UptimeColumns).Scan(&up, &id)
 		})
+		if err == nil {
+			c.Uptimes.Hear(r.shard, id, up, asked)
+		}
+		return err
 	})
 }
