@@ -20,7 +20,7 @@
 //	audit.go      the audit that a running process repeats
 //	findings.go   the sentence and the remedy for each class of findings
 //	dashboard.go  weir dashboard: Grafana dashboards for the configured jobs
-//	reading.go    reads offsets of a topic for a judge of outcomes: for tap.go and sample.go
+//	reading.go    reads offsets of a topic for a judge of outcomes, as tap and --sample need it
 //	wire.go       makes sources, sinks and jobs from the configuration
 //	gen.go        weir gen: traffic whose exact counts are known, and the file with them
 //	traffic.go    the traffic of weir up, and of its past
