@@ -176,12 +176,12 @@ func (c *Choice) of(list []Window) (chosen []Window, tail uint64) {
 	return chosen, tail
 }
 
-// Statements are what a rollup asks of the database. Each returns when what it wrote is
-// there.
-type Statements struct {
-	Touched func() ([]Window, error)  // windows with rows of round Done or later
-	Open    func(round uint64) error  // opens a round
-	Make    func(list []Window) error // makes windows from all rows that are there
+// Statements are what a rollup of a level asks of the database. Each returns when what it
+// wrote is there.
+type Statements interface {
+	Touched() ([]Window, error)  // the windows with rows of round Done or later
+	Open(round uint64) error     // opens a round
+	Make(windows []Window) error // makes the windows from all rows that are there
 }
 
 // farAhead is how far a row's round may be ahead of the current one for a rollup to let

@@ -74,91 +74,100 @@ func (m *model) process(yield func() bool) {
 
 // rollup returns false if the process is not to go on.
 func (m *model) rollup(yield func() bool, made *Made) bool {
-	opened, since := m.opened, m.done
-	round := opened
+	db := &statements{model: m, yield: yield, made: made, before: m.opened, round: m.opened, since: m.done}
 	if !yield() {
 		return false
 	}
-	var first []Window // what it saw before it opened a round
-	db := Statements{
-		Touched: func() ([]Window, error) {
-			if !yield() {
-				return nil, errDead
-			}
-			if m.mistakes == "looks before it opens" && round > opened {
-				return first, nil
-			}
-			at := map[int64]int{}
-			var list []Window
-			for _, row := range m.rows {
-				if !row.there || row.stamp < since {
-					continue
-				}
-				n, ok := at[row.window]
-				if !ok {
-					n = len(list)
-					list = append(list, Window{row.window, row.stamp, row.stamp})
-					at[row.window] = n
-				}
-				list[n].First, list[n].Last = min(list[n].First, row.stamp), max(list[n].Last, row.stamp)
-			}
-			first = slices.Clone(list)
-			if m.mistakes == "forgets what it leaves" {
-				for n := range list {
-					list[n].First = max(list[n].First, round+1)
-				}
-			}
-			if m.mistakes == "leaves out rows of the round of the making" {
-				for n := range list {
-					list[n].Last -= min(list[n].Last, 1)
-				}
-			}
-			return list, nil
-		},
-		Open: func(n uint64) error {
-			if !yield() {
-				return errDead
-			}
-			round = n
-			m.opened = max(m.opened, round)
-			if m.mistakes == "notes before it rolls up" {
-				m.done = max(m.done, round)
-			}
-			return nil
-		},
-		Make: func(list []Window) error {
-			for _, w := range list {
-				if m.mistakes == "remembers before it rolls up" {
-					if made.in == nil {
-						made.in = map[int64]uint64{}
-					}
-					made.in[w.Start] = round
-				}
-				if !yield() {
-					return errDead
-				}
-				if m.r.IntN(40) == 0 {
-					return errFailed
-				}
-				for i := range m.rows {
-					if m.rows[i].there && m.rows[i].window == w.Start {
-						m.rows[i].rolled = true
-					}
-				}
-			}
-			return nil
-		},
-	}
 	// Windows of one second that end by the watermark are complete: any number of the four.
-	done, err := Advance(db, opened, Choice{Length: 1, Done: since, Watermark: event.Time(m.r.IntN(6)) * 1000, Made: made})
+	done, err := Advance(db, db.before, Choice{Length: 1, Done: db.since, Watermark: event.Time(m.r.IntN(6)) * 1000, Made: made})
 	switch {
 	case errors.Is(err, errDead) || !yield():
 		return false
 	case err == nil:
 		m.done = max(m.done, done)
-		made.Prune(max(done, since))
+		made.Prune(max(done, db.since))
 	}
 	return true
+}
+
+// statements are the statements of one rollup.
+type statements struct {
+	*model
+	yield         func() bool
+	made          *Made
+	before, round uint64 // the current round when it began, and now
+	since         uint64
+	first         []Window // what it saw before it opened a round
+}
+
+func (s *statements) Touched() ([]Window, error) {
+	if !s.yield() {
+		return nil, errDead
+	}
+	if s.mistakes == "looks before it opens" && s.round > s.before {
+		return s.first, nil
+	}
+	at := map[int64]int{}
+	var list []Window
+	for _, row := range s.rows {
+		if !row.there || row.stamp < s.since {
+			continue
+		}
+		n, ok := at[row.window]
+		if !ok {
+			n = len(list)
+			list = append(list, Window{row.window, row.stamp, row.stamp})
+			at[row.window] = n
+		}
+		list[n].First, list[n].Last = min(list[n].First, row.stamp), max(list[n].Last, row.stamp)
+	}
+	s.first = slices.Clone(list)
+	if s.mistakes == "forgets what it leaves" {
+		for n := range list {
+			list[n].First = max(list[n].First, s.round+1)
+		}
+	}
+	if s.mistakes == "leaves out rows of the round of the making" {
+		for n := range list {
+			list[n].Last -= min(list[n].Last, 1)
+		}
+	}
+	return list, nil
+}
+
+func (s *statements) Open(round uint64) error {
+	if !s.yield() {
+		return errDead
+	}
+	s.round = round
+	s.opened = max(s.opened, round)
+	if s.mistakes == "notes before it rolls up" {
+		s.done = max(s.done, round)
+	}
+	return nil
+}
+
+func (s *statements) Make(list []Window) error {
+	for _, w := range list {
+		if s.mistakes == "remembers before it rolls up" {
+			if s.made.in == nil {
+				s.made.in = map[int64]uint64{}
+			}
+			s.made.in[w.Start] = s.round
+		}
+		if !s.yield() {
+			return errDead
+		}
+		if s.r.IntN(40) == 0 {
+			return errFailed
+		}
+		for i := range s.rows {
+			if s.rows[i].there && s.rows[i].window == w.Start {
+				s.rows[i].rolled = true
+			}
+		}
+	}
+	return nil
 }
 
 func (m *model) run(steps int) error {

@@ -156,7 +156,7 @@ func (r *rolling) roll(past bool) error {
 		if c.Again {
 			since -= min(since, s.rolls.Uint64N(8))
 		}
-		now, err := rounds.Advance(r.statements(level, since), opened, c)
+		now, err := rounds.Advance(&statements{rolling: r, level: level, since: since}, opened, c)
 		if err != nil {
 			return err
 		}
@@ -172,62 +172,66 @@ func (r *rolling) roll(past bool) error {
 	return nil
 }
 
-// statements returns the statements of a level, with a mistake if one is planted.
-func (r *rolling) statements(level int, since uint64) rounds.Statements {
-	s, k := r.s, &r.s.sink.rolled
-	var round uint64
-	var before []rounds.Window
-	return rounds.Statements{
-		Touched: func() ([]rounds.Window, error) {
-			if !r.yield() {
-				return nil, errDead
+// statements are what a rollup asks of the simulated database, with a mistake if one is planted.
+type statements struct {
+	*rolling
+	level        int
+	since, round uint64
+	before       []rounds.Window
+}
+
+func (r *statements) Touched() ([]rounds.Window, error) {
+	if !r.yield() {
+		return nil, errDead
+	}
+	if r.s.sink.down {
+		return nil, errRefused
+	}
+	if r.s.mistake == LooksFirst && r.round > 0 {
+		return r.before, nil
+	}
+	r.before = r.s.sink.touched(r.level, r.since)
+	list := slices.Clone(r.before)
+	if r.s.mistake == TailForgotten {
+		for n := range list {
+			list[n].First = max(list[n].First, r.since+1<<30) // it holds nothing back
+		}
+	}
+	return list, nil
+}
+
+func (r *statements) Open(round uint64) error {
+	k := &r.s.sink.rolled
+	r.round = round
+	err := r.write(func() {
+		k.opened = max(k.opened, round)
+		if r.s.mistake == NotedFirst {
+			k.done[r.level] = max(k.done[r.level], round)
+		}
+	})
+	if err == nil {
+		r.p.current.Read(round)
+		r.p.asked = r.s.step
+	}
+	return err
+}
+
+func (r *statements) Make(list []rounds.Window) error {
+	s := r.s
+	for at := r.p.rolled.Begin(r.p.last(s)); ; {
+		for rest := list; len(rest) > 0; {
+			n := 1 + s.rolls.IntN(len(rest))
+			if err := r.write(s.sink.merged(r.level, rest[:n], at.Stamp)); err != nil {
+				return err
 			}
-			if s.sink.down {
-				return nil, errRefused
-			}
-			if s.mistake == LooksFirst && round > 0 {
-				return before, nil
-			}
-			before = s.sink.touched(level, since)
-			list := slices.Clone(before)
-			if s.mistake == TailForgotten {
-				for n := range list {
-					list[n].First = max(list[n].First, since+1<<30) // it holds nothing back
-				}
-			}
-			return list, nil
-		},
-		Open: func(n uint64) error {
-			round = n
-			err := r.write(func() {
-				k.opened = max(k.opened, round)
-				if s.mistake == NotedFirst {
-					k.done[level] = max(k.done[level], round)
-				}
-			})
-			if err == nil {
-				r.p.current.Read(round)
-				r.p.asked = s.step
-			}
-			return err
-		},
-		Make: func(list []rounds.Window) error {
-			for at := r.p.rolled.Begin(r.p.last(s)); ; {
-				for rest := list; len(rest) > 0; {
-					n := 1 + s.rolls.IntN(len(rest))
-					if err := r.write(s.sink.merged(level, rest[:n], at.Stamp)); err != nil {
-						return err
-					}
-					rest = rest[n:]
-				}
-				if s.sink.down {
-					return errRefused
-				}
-				if at.Passes(r.p.read(s)) {
-					return nil
-				}
-			}
-		},
+			rest = rest[n:]
+		}
+		if s.sink.down {
+			return errRefused
+		}
+		if at.Passes(r.p.read(s)) {
+			return nil
+		}
 	}
 }
 

@@ -152,7 +152,7 @@ func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, water
 	if c.Again {
 		d.Since = min(d.Since, from)
 	}
-	done, err := rounds.Advance(s.statements(ctx, d), at.opened, c)
+	done, err := rounds.Advance(rollup{s, ctx, d}, at.opened, c)
 	if err != nil {
 		return err
 	}
@@ -178,27 +178,49 @@ func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, water
 // level returns the data of a level for the statements of a sink.
 func (s *Sink) level(i int) making { return making{LevelData: s.layout.Local(s.client.DB, i)} }
 
-// statements returns what a rollup of the level asks the server.
-func (s *Sink) statements(ctx context.Context, d making) rounds.Statements {
-	return rounds.Statements{
-		Touched: func() ([]rounds.Window, error) { return s.touched(ctx, d) },
-		Open: func(round uint64) error {
-			err := s.note(ctx, "open a round", d, round, 0, 0)
-			if err == nil {
-				s.rounds.store(round)
-			}
+// A rollup of a level asks the server what package rounds says.
+type rollup struct {
+	*Sink
+	ctx context.Context
+	d   making
+}
+
+// Touched returns the windows with rows of round d.Since or later, in order.
+func (r rollup) Touched() (list []rounds.Window, err error) {
+	at := map[int64]int{}
+	err = r.client.Shards.Query(r.ctx, "look for windows to roll up", render("windows", r.d), func(scan func(...any) error) error {
+		var w rounds.Window
+		err := scan(&w.Start, &w.First, &w.Last)
+		if i, ok := at[w.Start]; ok { // another shard has rows of it too
+			list[i].First, list[i].Last = min(list[i].First, w.First), max(list[i].Last, w.Last)
 			return err
-		},
-		Make: func(list []rounds.Window) (err error) {
-			var rows map[int64]uint64
-			if len(list) > 1 { // one window takes one statement, whatever its rows
-				if rows, err = s.count(ctx, d, list); err != nil {
-					return err
-				}
-			}
-			return s.makeAnew(ctx, d, list, rows)
-		},
+		}
+		at[w.Start] = len(list)
+		list = append(list, w)
+		return err
+	})
+	slices.SortFunc(list, func(a, b rounds.Window) int { return cmp.Compare(a.Start, b.Start) })
+	return list, err
+}
+
+// Open opens a round.
+func (r rollup) Open(round uint64) error {
+	err := r.note(r.ctx, "open a round", r.d, round, 0, 0)
+	if err == nil {
+		r.rounds.store(round)
 	}
+	return err
+}
+
+// Make makes windows of the level anew.
+func (r rollup) Make(list []rounds.Window) (err error) {
+	var rows map[int64]uint64
+	if len(list) > 1 { // one window takes one statement, whatever its rows
+		if rows, err = r.count(r.ctx, r.d, list); err != nil {
+			return err
+		}
+	}
+	return r.makeAnew(r.ctx, r.d, list, rows)
 }
 
 // note merges the progress of a level into weir_rollups: the current round at home, and how
@@ -309,26 +331,8 @@ func (s *Sink) progress(ctx context.Context, d making) (at progress, err error) 
 	return at, err
 }
 
-// touched returns the windows with rows of round d.Since or later, in order.
-func (s *Sink) touched(ctx context.Context, d making) (list []rounds.Window, err error) {
-	at := map[int64]int{}
-	err = s.client.Shards.Query(ctx, "look for windows to roll up", render("windows", d), func(scan func(...any) error) error {
-		var w rounds.Window
-		err := scan(&w.Start, &w.First, &w.Last)
-		if i, ok := at[w.Start]; ok { // another shard has rows of it too
-			list[i].First, list[i].Last = min(list[i].First, w.First), max(list[i].Last, w.Last)
-			return err
-		}
-		at[w.Start] = len(list)
-		list = append(list, w)
-		return err
-	})
-	slices.SortFunc(list, func(a, b rounds.Window) int { return cmp.Compare(a.Start, b.Start) })
-	return list, err
-}
-
 // count returns the number of rows that each window is made of. It is a query
-// apart from that of touched, because each can use an index then: this one by
+// apart from that of Touched, because each can use an index then: this one by
 // window, the other by round.
 func (s *Sink) count(ctx context.Context, d making, list []rounds.Window) (map[int64]uint64, error) {
 	d.windows = list

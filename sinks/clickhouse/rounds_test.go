@@ -99,7 +99,7 @@ func noTail(t *testing.T, s *Sink) {
 		t.Fatal(err)
 	}
 	d.Since = at.done
-	if list, err := s.touched(t.Context(), d); err != nil || len(list) > 0 {
+	if list, err := (rollup{s, t.Context(), d}).Touched(); err != nil || len(list) > 0 {
 		t.Errorf("%d windows are in the live tail of %s after a rollup of everything, %v", len(list), d.Level.View, err)
 	}
 }
