@@ -73,7 +73,7 @@ func (d *decompressor) decompress(codec int, src []byte) ([]byte, error) {
 	}
 	switch {
 	case errors.Is(err, errTooLong):
-		return nil, fmt.Errorf("the batch is larger than %d MiB once decompressed", d.limit>>20)
+		return nil, fmt.Errorf("the batch is larger than %d MiB once decompressed, which is the most that is read", d.limit>>20)
 	case err != nil:
 		return nil, fmt.Errorf("the batch cannot be decompressed: it is not %s", [...]string{"", "gzip", "snappy", "lz4", "zstd"}[codec])
 	}

@@ -191,7 +191,7 @@ func TestDecompressionBombs(t *testing.T) {
 	zeros := make([]byte, 16<<20)
 	const limit = 1 << 20
 	d := decompressor{limit: limit}
-	const tooLarge = "the batch is larger than 1 MiB once decompressed"
+	const tooLarge = "the batch is larger than 1 MiB once decompressed, which is the most that is read"
 	for codec := uint16(codecGzip); codec <= codecZstd; codec++ {
 		packed := compress(t, codec, zeros)
 		_, err := d.decompress(int(codec), packed)

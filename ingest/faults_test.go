@@ -228,7 +228,7 @@ func TestNoProgressIsDamage(t *testing.T) {
 func TestUnreadableBatch(t *testing.T) {
 	big := strings.Repeat("x", BatchLimit)
 	const (
-		tooLarge = "the batch is larger than 64 MiB once decompressed"
+		tooLarge = "the batch is larger than 64 MiB once decompressed, which is the most that is read"
 		lying    = "the batch does not hold the records that it says it holds"
 	)
 	plain := simple(0, "a", "b", "c")

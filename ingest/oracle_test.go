@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"weir/event"
@@ -56,6 +58,41 @@ func TestEveryCodecReadsAsFranzDoes(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The greatest level of each codec declares the most memory for whoever reads it. Producers choose it, or the
+// topic does, and then the broker compresses: zstd of level 22 with a window of 128 MiB.
+func TestGreatestLevels(t *testing.T) {
+	kafka := realKafka(t)
+	values := make([]string, 2000)
+	for i := range values {
+		values[i] = click(i)
+	}
+	for _, by := range []struct {
+		name     string
+		codec    kgo.CompressionCodec
+		settings []string
+	}{
+		{"gzip", codecs["gzip"].WithLevel(9), nil},
+		{"lz4", codecs["lz4"].WithLevel(int(lz4.Level9)), nil},
+		{"zstd", codecs["zstd"].WithLevel(int(zstd.SpeedBestCompression)), nil},
+		{"gzip of the topic", codecs["none"], []string{"compression.type", "gzip", "compression.gzip.level", "9"}},
+		{"snappy of the topic", codecs["none"], []string{"compression.type", "snappy"}},
+		{"lz4 of the topic", codecs["none"], []string{"compression.type", "lz4", "compression.lz4.level", "17"}},
+		{"zstd of the topic", codecs["none"], []string{"compression.type", "zstd", "compression.zstd.level", "22"}},
+	} {
+		t.Run(by.name, func(t *testing.T) {
+			t.Parallel()
+			topic := newTopic(t, kafka.Addrs(), 1, by.settings...)
+			produce(t, kafka.Addrs(), topic, 0, values, kgo.ProducerBatchCompression(by.codec))
+			s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic})
+			got := readAll(t, s)
+			same(t, by.name, got.records, franz(t, kafka.Addrs(), topic, got.next))
+			if n := len(got.records[0]); n != len(values) {
+				t.Errorf("%d records, want %d", n, len(values))
+			}
+		})
 	}
 }
 
