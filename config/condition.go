@@ -20,9 +20,9 @@ type Where struct {
 	Apply   []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the text first, in this order: see [functions](#functions)."`
 	In      []string `yaml:"in" max:"1000" format:"any" doc:"Accepted values: a string's contents, a number's text as it stands, true or false."`
 	NotIn   []string `yaml:"not_in" max:"1000" format:"any" doc:"Values that are not accepted; the opposite of in."`
-	Is      string   `yaml:"is" format:"operand" doc:"The value. A number equals numbers of the same value (10, 10.0, 1e1), a text (in quotes if it looks like a number) strings of the same bytes, true and false themselves."`
+	Is      string   `yaml:"is" format:"operand" doc:"The value. A number equals numbers of the same value (10, 10.0, 1e1, also in a text), a text (in quotes if it looks like a number) strings of the same bytes, true and false themselves."`
 	IsNot   string   `yaml:"is_not" format:"operand" doc:"Not the value; the opposite of is."`
-	Below   string   `yaml:"below" format:"operand" doc:"Less than this. A number is compared with numbers, exactly and in all digits; a text with strings, byte by byte. A value of another kind does not pass."`
+	Below   string   `yaml:"below" format:"operand" doc:"Less than this. A number is compared with numbers, also in a text, exactly and in all digits; a text with strings, byte by byte. A value of another kind does not pass."`
 	AtMost  string   `yaml:"at_most" format:"operand" doc:"Less than or equal to this."`
 	Above   string   `yaml:"above" format:"operand" doc:"Greater than this."`
 	AtLeast string   `yaml:"at_least" format:"operand" doc:"Greater than or equal to this."`
@@ -68,7 +68,7 @@ func conditions(list []Where) (all []window.Condition) {
 }
 
 // where checks that a condition has one form, and that its tests make sense.
-func (v *validator) where(at string, j *Job, w *Where) {
+func (v *validator) where(at string, w *Where) {
 	forms := 0
 	for _, given := range []bool{w.Field != nil, len(w.Any) > 0, len(w.All) > 0, w.Not != nil} {
 		if given {
@@ -81,9 +81,10 @@ func (v *validator) where(at string, j *Job, w *Where) {
 	v.must(forms == 0 || w.Field != nil || len(tests) == 0 && w.Apply == nil, at, "has a test or apply without field; make it a condition of its own, with the path that it tests in field")
 	v.must(w.Field == nil || len(tests) > 0, at, "needs a test such as in: [view, click], is: view, at_least: 10, prefix: /p/ or exists: true")
 	for key, value := range map[string]string{"below": w.Below, "at_most": w.AtMost, "above": w.Above, "at_least": w.AtLeast, "is": w.Is, "is_not": w.IsNot} {
-		isBool, isText := value == "true" || value == "false", value == "" || value[0] == '"'
+		isBool := value == "true" || value == "false"
+		texts := w.Field != nil && !slices.ContainsFunc(w.Field, func(p string) bool { return !strings.HasPrefix(p, "header:") || strings.Contains(p, "[json]") })
+		v.must(!isBool || !texts, join(at, key), "a header is a text, and %s is none; put it in quotes", value)
 		v.must(!isBool || key == "is" || key == "is_not", join(at, key), "%s has no order; write is: %[1]s", value)
-		v.must(isText || !j.isText(w.Field), join(at, key), "%s is a text, and %s is none; put it in quotes, or name another field", strings.Join(w.Field, " or "), value)
 	}
 }
 

@@ -63,13 +63,8 @@ func (m *Measure) spec() window.Measure {
 }
 
 // measure checks what the keys of a measure say together.
-func (v *validator) measure(at string, j *Job, m *Measure) {
+func (v *validator) measure(at string, m *Measure) {
 	k, w := m.kind().Config, m.spec()
-	v.must(!k.Number || m.Apply == nil, at+".apply", "functions make texts of texts, and %s measures a number; leave apply out", m.Kind)
-	if k.Number {
-		v.number(at+".field", j, m.Field)
-	}
-	v.position(at, j, m.Lon, m.Lat)
 	if m.Capacity > 0 {
 		v.filter(at+".capacity", m.Capacity, m.Error, "window and group")
 	}

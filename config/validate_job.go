@@ -26,15 +26,9 @@ func (v *validator) job(path string, j *Job) {
 	table().child("jobs").walk(reflect.ValueOf(j).Elem(), path, func(_ *key, section reflect.Value, at string) {
 		switch s := section.Addr().Interface().(type) {
 		case *Where:
-			v.where(at, j, s)
+			v.where(at, s)
 		case *Measure:
-			v.measure(at, j, s)
-		case *Time:
-			if s.Unit != event.RFC3339.String() && s.Unit != event.ISO8601.String() {
-				v.number(at+".field", j, s.Field)
-			}
-		case *Geohash:
-			v.position(at, j, s.Lon, s.Lat)
+			v.measure(at, s)
 		}
 	})
 	if d := j.Dedupe; d != nil {
@@ -150,23 +144,6 @@ func (v *validator) columns(path string, j *Job) {
 			claim(place, m.Name+suffix, ", for its column "+m.Name+suffix+",")
 		}
 	}
-}
-
-// number checks that a number can be at one of some paths.
-func (v *validator) number(at string, j *Job, paths []string) {
-	v.must(!j.isText(paths), at, "%s is a text, and a number is needed; name another field", strings.Join(paths, " or "))
-}
-
-func (v *validator) position(at string, j *Job, lon, lat []string) {
-	v.number(at+".lon", j, lon)
-	v.number(at+".lat", j, lat)
-}
-
-// isText reports whether some paths lead to nothing but texts, as headers and most keys of records are.
-func (j *Job) isText(paths []string) bool {
-	return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool {
-		return !strings.HasPrefix(p, "header:") && (p != "key" || j.KeyFormat != "") || strings.Contains(p, "[json]")
-	})
 }
 
 // A field is a path that a job reads, in the form of package event, and the key that names it.

@@ -29,9 +29,9 @@ func ParseBound(text string) (Bound, error) {
 // Compare returns −1, 0 or 1 as the value is less than, equal to or greater than n. All
 // digits count, nothing is rounded: 10, 10.0 and 1e1 are equal, and
 // 9007199254740993 is greater than 9007199254740992. ok is false if the value is
-// not a number.
+// not Numeric.
 func (v Value) Compare(n *Bound) (order int, ok bool) {
-	if v.Type != Number {
+	if v.Type != Number && v.Type != String {
 		return 0, false
 	}
 	d, ok := readDecimal(v.Bytes)

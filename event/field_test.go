@@ -167,7 +167,7 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	bound, _ := ParseBound("1")
-	for _, v := range append(notNumbers, str("1")) {
+	for _, v := range append(notNumbers, str("1 ")) {
 		if _, ok := v.Compare(&bound); ok {
 			t.Errorf("%v %q is compared", v.Type, v.Bytes)
 		}

@@ -5,10 +5,9 @@ const MaxUnits = 1e18 - 1
 
 // Scaled returns a number as a whole number of units of 10^-scale: 12.5 with scale 2 is
 // 1250. It is exact: ok is false for a number with a digit other than 0 beyond the scale,
-// for one of more than MaxUnits either way, which is large, and for every other type of
-// value.
+// for one of more than MaxUnits either way, which is large, and for what is not Numeric.
 func (v Value) Scaled(scale int) (units int64, large, ok bool) {
-	if v.Type != Number {
+	if v.Type != Number && v.Type != String {
 		return 0, false, false
 	}
 	if scale == 0 {

@@ -30,7 +30,7 @@ func TestScaled(t *testing.T) {
 			}
 		}
 	}
-	for _, v := range []Value{{Type: String, Bytes: []byte("1")}, {}, {Type: Null}, {Type: Bool, Bytes: []byte("true")}} {
+	for _, v := range []Value{{Type: String, Bytes: []byte("+1")}, {}, {Type: Null}, {Type: Bool, Bytes: []byte("true")}} {
 		if _, _, ok := v.Scaled(2); ok {
 			t.Errorf("%v is a number", v)
 		}

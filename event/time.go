@@ -51,8 +51,8 @@ const maxTime Time = 253402300799999
 // scale is the power of ten from a unit to milliseconds.
 var scale = [...]int{Seconds: 3, Millis: 0, Micros: -3, Nanos: -6}
 
-// Time returns the value as a time. For the numeric units it must be a
-// number: any JSON number, fraction and exponent included, is taken exactly
+// Time returns the value as a time. For the numeric units it must be
+// Numeric: any JSON number, fraction and exponent included, is taken exactly
 // and rounded down to the millisecond, so that 1763600000.5 seconds and
 // 1.7636000005e9 are the same time, and -1 microseconds is millisecond -1.
 // For RFC3339 and ISO8601 it must be a string. Times beyond the year 9999 in
@@ -67,7 +67,7 @@ func (v Value) Time(u Unit) (Time, bool) {
 		}
 		return parseRFC3339(v.Bytes)
 	}
-	if v.Type != Number && v.Type != Integer || int(u) >= len(scale) {
+	if int(u) >= len(scale) || v.Type != Integer && !v.Numeric() {
 		return 0, false
 	}
 	var t int64

@@ -29,10 +29,17 @@ func (v Value) Uint32() (uint32, bool) {
 var tens = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
+// Numeric reports whether the value is a number. So is a text that is a number of JSON, from its first byte to its
+// last: producers write amounts, positions and times so, and Protobuf's JSON all numbers of 64 bits. Float, Whole,
+// Scaled, Compare and Time follow this rule.
+func (v Value) Numeric() bool {
+	return v.Type == Number || v.Type == String && number(v.Bytes, 0) == len(v.Bytes)
+}
+
 // Float returns a number as the nearest float64. Numbers beyond its range are
-// refused, as is every other type; the result is finite.
+// refused, as is what is not Numeric; the result is finite.
 func (v Value) Float() (float64, bool) {
-	if v.Type != Number {
+	if v.Type != Number && v.Type != String {
 		return 0, false
 	}
 	if n, ok := v.Whole(); ok && n != 0 { // an integer has no sign of zero
@@ -68,7 +75,7 @@ func (v Value) Float() (float64, bool) {
 // Whole returns a number that is written as an integer of up to 18 digits. What it returns is what Scaled
 // returns with scale 0, and, but for the sign of zero, what Float returns.
 func (v Value) Whole() (n int64, ok bool) {
-	if v.Type != Number {
+	if v.Type != Number && v.Type != String {
 		return 0, false
 	}
 	if n, ok = plainInt(v.Bytes); !ok { // which takes zeros in front

@@ -92,11 +92,14 @@ func TestFloatAgainstStrconv(t *testing.T) {
 	for _, text := range numbers(rand.New(rand.NewPCG(3, 4)), 8000) {
 		want, err := strconv.ParseFloat(text, 64)
 		got, ok := num(text).Float()
+		if of, is := str(text).Float(); ok != is || of != got {
+			t.Fatalf("%s in a text: Float = %v, %v", text, of, is)
+		}
 		if ok != (err == nil) || ok && math.Float64bits(got) != math.Float64bits(want) {
 			t.Fatalf("%s: Float = %v, %v, want %v, %v", text, got, ok, want, err)
 		}
 	}
-	for _, v := range append(notNumbers, str("1"), num(""), num("NaN"), num("-"), num("1."), num("0x1"), num("1_0"), num("Inf"), num("01"), num("-01")) {
+	for _, v := range append(notNumbers, str(""), str(" 1"), str("1 "), str("+1"), str("01"), str("1,5"), num(""), num("NaN"), num("-"), num("1."), num("0x1"), num("1_0"), num("Inf"), num("01"), num("-01")) {
 		if got, ok := v.Float(); ok {
 			t.Errorf("%v %q: Float = %v", v.Type, v.Bytes, got)
 		}
@@ -136,6 +139,9 @@ func TestTimeAgainstBig(t *testing.T) {
 		for u, scale := range map[Unit]int{Seconds: 3, Millis: 0, Micros: -3, Nanos: -6} {
 			want, wantOK := bigTime(text, scale)
 			got, ok := num(text).Time(u)
+			if of, is := str(text).Time(u); ok != is || of != got {
+				t.Fatalf("%s %v in a text: Time = %d, %v", text, u, of, is)
+			}
 			if got != want && ok || ok != wantOK {
 				t.Fatalf("%s %v: Time = %d, %v, want %d, %v", text, u, got, ok, want, wantOK)
 			}
@@ -145,7 +151,7 @@ func TestTimeAgainstBig(t *testing.T) {
 
 func TestTimeKinds(t *testing.T) {
 	for u := Seconds; u <= RecordTime; u++ {
-		for _, v := range append(notNumbers, str("1763600000123"), str(""), num("x")) {
+		for _, v := range append(notNumbers, str("01763600000123"), str("1763600000123 "), str(""), num("x")) {
 			if got, ok := v.Time(u); ok {
 				t.Errorf("%v %q as %v: Time = %d", v.Type, v.Bytes, u, got)
 			}

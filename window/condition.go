@@ -23,8 +23,8 @@ type Condition struct {
 	Prefix []string `json:"prefix,omitempty"`
 	Suffix []string `json:"suffix,omitempty"`
 
-	// Constants, a text among them in quotes; empty: no test. A number is compared with
-	// numbers only, by event.Value.Compare; a text with strings only, byte by byte; true
+	// Constants, a text among them in quotes; empty: no test. A number is compared by
+	// event.Value.Compare, with what is Numeric; a text with strings only, byte by byte; true
 	// and false with bools only. IsNot is the opposite of Is, so an event without the field
 	// passes it; it passes none of the others. The last four are not true or false.
 	Is      string `json:"is,omitempty"`
@@ -223,11 +223,11 @@ func (t *test) holds(v *event.Value) bool {
 
 // compare compares a value with the operand. ok is false if they are not of one kind.
 func (t *test) compare(v *event.Value) (order int, ok bool) {
-	if v.Type != t.kind {
-		return 0, false
-	}
 	if t.kind == event.Number {
 		return v.Compare(&t.number)
+	}
+	if v.Type != t.kind {
+		return 0, false
 	}
 	return bytes.Compare(v.Bytes, t.text), true
 }

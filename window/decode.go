@@ -312,7 +312,7 @@ func (d *Decoder) Float(at int) (f float64, reason string) {
 	switch {
 	case ok:
 		return f, ""
-	case d.vals[at].Type == event.Number:
+	case d.vals[at].Numeric():
 		return 0, d.Wrong(at, "is a number beyond 1.8e308, the greatest Float64")
 	}
 	return 0, d.Wrong(at, "is not a number")
@@ -351,11 +351,12 @@ func (d *Decoder) wrongTime() string {
 		return "the record's timestamp is not a time between 1970 and 2106"
 	}
 	unit := d.spec.TimeUnit
-	needs, kind := "number", d.vals[d.timeAt].Type
+	v := d.vals[d.timeAt]
+	needs, fits := "number", v.Type == event.Integer || v.Numeric()
 	if unit == event.RFC3339 || unit == event.ISO8601 {
-		needs = "text"
+		needs, fits = "text", v.Type == event.String
 	}
-	if needs == "text" && kind != event.String || needs == "number" && kind != event.Number && kind != event.Integer {
+	if !fits {
 		return d.Wrong(d.timeAt, "is not a "+needs+", which unit "+unit.String()+" needs")
 	}
 	return d.Wrong(d.timeAt, "is not a time between 1970 and 2106 in unit "+unit.String())

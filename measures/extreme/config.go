@@ -4,6 +4,6 @@ import "weir/measures/face"
 
 // MinConfig and MaxConfig are what a configuration knows of the kinds.
 var (
-	MinConfig = face.Config{About: "keeps the least value of a number", Number: true}
-	MaxConfig = face.Config{About: "keeps the greatest value of a number", Number: true}
+	MinConfig = face.Config{About: "keeps the least value of a number"}
+	MaxConfig = face.Config{About: "keeps the greatest value of a number"}
 )

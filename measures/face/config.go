@@ -3,7 +3,6 @@ package face
 // A Config says what a configuration knows of a kind.
 type Config struct {
 	About  string   // what the kind does, for the reference: "counts distinct ids"
-	Number bool     // its field is a number
 	People bool     // its ids come back: there are views of retention, sessions and funnels
 	Parts  []string // the suffixes of its columns in views, if there is not one without
 

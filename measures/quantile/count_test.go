@@ -26,7 +26,7 @@ func TestQuantileReads(t *testing.T) {
 		{"2.2250738585072014e-308", 1, 2.2250738585072014e-308, ""},
 		{"3 1e309", 1, 3, "field ms is a number beyond 1.8e308, the greatest Float64"},
 		{"3 -2e400", 1, 3, "field ms is a number beyond 1.8e308, the greatest Float64"},
-		{`3 "4"`, 1, 3, "field ms is not a number"},
+		{`3 "4,0"`, 1, 3, "field ms is not a number"},
 		{"3 true", 1, 3, "field ms is not a number"},
 		{"3 [1]", 1, 3, "field ms is not a number"},
 		{"3 null", 1, 3, "field ms is missing"},

@@ -4,6 +4,6 @@ import "weir/measures/face"
 
 // SumConfig and AvgConfig are what a configuration knows of the kinds.
 var (
-	SumConfig = face.Config{About: "adds up a number, exactly", Number: true}
-	AvgConfig = face.Config{About: "keeps the mean of a number", Number: true}
+	SumConfig = face.Config{About: "adds up a number, exactly"}
+	AvgConfig = face.Config{About: "keeps the mean of a number"}
 )

@@ -121,7 +121,7 @@ func (in *intake) Read(d *window.Decoder, at, n int) (bool, string) {
 	switch {
 	case ok:
 		return true, ""
-	case d.Value(at).Type != event.Number:
+	case !d.Value(at).Numeric():
 		return false, d.Wrong(at, "is not a number")
 	case large:
 		return false, d.Wrong(at, "is beyond "+Total{Units: int128(event.MaxUnits)}.Text(in.scale)+", the greatest number that a sum of scale "+strconv.Itoa(in.scale)+" takes")

@@ -1,0 +1,174 @@
+package window_test
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"weir/event"
+	"weir/measures/bitmap"
+	"weir/measures/extreme"
+	"weir/measures/geo"
+	"weir/measures/quantile"
+	"weir/measures/sum"
+	. "weir/window"
+)
+
+// The forms in which the same event is written. In the last one each field is a header.
+var forms = []string{"json", "avro", "protobuf", "csv", "tsv", "headers"}
+
+// An event of the tests below has a JSON text for each of these fields; an empty one is missing.
+type fieldTexts map[string]string
+
+// written returns a spec that reads the form, and the record of an event. The fields are looseFields, without geo.
+func written(t *testing.T, form string, spec func(path func(string) string) *Spec, of fieldTexts) (*Spec, event.Record) {
+	t.Helper()
+	rec, bare := event.Record{Time: 1_763_600_000_000}, func(name string) string { return name }
+	value := func(name string) (v any) {
+		if of[name] == "" {
+			return nil
+		}
+		d := json.NewDecoder(strings.NewReader(of[name]))
+		d.UseNumber()
+		if err := d.Decode(&v); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	s := spec(bare)
+	switch form {
+	case "json":
+		var members []string
+		for name, text := range of {
+			if text != "" {
+				members = append(members, `"`+name+`":`+text)
+			}
+		}
+		rec.Value = []byte("{" + strings.Join(members, ",") + "}")
+	case "avro":
+		s.Format, s.Schema, s.Each = event.Avro, looseSchema, "batch.events"
+		rec.Value = []byte{0, 2, 2} // sentAt, one element, of the second type
+		for _, name := range looseFields {
+			rec.Value = looseAvro(rec.Value, value(name))
+		}
+		rec.Value = append(rec.Value, 0)
+	case "protobuf":
+		s.Format, s.Schema, s.Each = event.Protobuf, looseSchema, "batch.events"
+		var item []byte
+		for k, name := range looseFields {
+			item = looseProto(item, 1+3*k, value(name))
+		}
+		item = append(binary.AppendUvarint([]byte{2<<3 | 2}, uint64(len(item))), item...)
+		rec.Value = append(binary.AppendUvarint([]byte{9<<3 | 2}, uint64(len(item))), item...)
+	case "csv", "tsv":
+		s.Format, s.Columns = event.CSV, looseFields
+		comma := ","
+		if form == "tsv" {
+			s.Format, comma = event.TSV, "\t"
+		}
+		var cells []string
+		for _, name := range looseFields {
+			text := of[name]
+			if v, ok := value(name).(string); ok && form == "tsv" {
+				text = v
+			}
+			cells = append(cells, strings.TrimPrefix(text, "null"))
+		}
+		rec.Value = []byte(strings.Join(cells, comma))
+	case "headers":
+		s = spec(func(name string) string { return "header:" + name })
+		rec.Value = []byte("{}")
+		var headers []byte
+		n := int64(0)
+		for _, name := range looseFields {
+			text, ok := of[name], of[name] != ""
+			if v, is := value(name).(string); is {
+				text = v
+			}
+			if !ok || text == "null" {
+				continue
+			}
+			n++
+			headers = append(binary.AppendVarint(headers, int64(len(name))), name...)
+			headers = append(binary.AppendVarint(headers, int64(len(text))), text...)
+		}
+		rec.Envelope = &event.Envelope{Headers: append(binary.AppendVarint(nil, n), headers...)}
+	}
+	return s, rec
+}
+
+// rowsOf counts events in a form, and returns what is stored and the reasons of dead letters.
+func rowsOf(t *testing.T, form string, spec func(path func(string) string) *Spec, events ...fieldTexts) (rows string, reasons []string) {
+	t.Helper()
+	var op *Operator
+	b := event.Batch{Next: int64(len(events))}
+	for i, of := range events {
+		s, rec := written(t, form, spec, of)
+		if op == nil {
+			op = newOperator(t, s)
+			op.Start(Plan{})
+		}
+		rec.Offset = int64(i)
+		b.Records = append(b.Records, rec)
+	}
+	observe(t, op, b)
+	c := op.Take()
+	for _, d := range c.Dead {
+		reason, _, _ := strings.Cut(strings.ReplaceAll(d.Reason, "header:", ""), OfEvent)
+		reasons = append(reasons, reason)
+	}
+	rows, _, _ = strings.Cut(render(c), "line")
+	return rows, reasons
+}
+
+// TestTextsThatAreNumbers: a text that is a number of JSON counts as that number, wherever one is asked for,
+// in every format; and a text that is no such number is none.
+func TestTextsThatAreNumbers(t *testing.T) {
+	spec := func(path func(string) string) *Spec {
+		s := plainSpec()
+		s.TimeField, s.TimeUnit = path("ts"), event.Seconds
+		s.By = []Dimension{{Name: "cell", Lon: path("lon"), Lat: path("lat"), Precision: 5}}
+		s.Where = []Condition{{Path: path("action"), AtLeast: "500"}, {Path: path("action"), IsNot: "503"}}
+		s.Measures = []Measure{
+			{Name: "sum", Kind: sum.Sum, Path: path("user"), Scale: 2}, {Name: "avg", Kind: sum.Avg, Path: path("user"), Scale: 2},
+			{Name: "min", Kind: extreme.Min, Path: path("user")}, {Name: "max", Kind: extreme.Max, Path: path("user")},
+			{Name: "p", Kind: quantile.Kind, Path: path("user"), Error: 0.01}, {Name: "ids", Kind: bitmap.Kind, Path: path("id")},
+			{Name: "places", Kind: geo.Kind, Path: path("page"), Lon: path("lon"), Lat: path("lat")},
+			{Name: "exact", Kind: sum.Sum, Path: path("id"), Where: []Condition{{Path: path("id"), Is: "42"}}},
+		}
+		return s
+	}
+	texts := func(quote string) []fieldTexts {
+		n := func(s string) string { return quote + s + quote }
+		return []fieldTexts{
+			{"ts": n("1763600000"), "user": n("6040.80"), "id": n("42"), "page": `"a"`, "action": n("500"), "lon": n("13.40"), "lat": n("52.52")},
+			{"ts": n("1763600000.25"), "user": n("-1e2"), "id": n("7"), "page": `"b"`, "action": n("504.0"), "lon": n("-0.12"), "lat": n("51.5")},
+			{"ts": n("1763600001"), "user": n("0"), "id": n("9"), "page": `"b"`, "action": n("499"), "lon": n("0"), "lat": n("0")},
+			{"ts": n("1763600001"), "user": n("0"), "id": n("9"), "page": `"b"`, "action": n("503"), "lon": n("0"), "lat": n("0")},
+		}
+	}
+	want, reasons := rowsOf(t, "json", spec, texts("")...)
+	if strings.Count(want, "\n") < 4 || len(reasons) > 0 {
+		t.Fatalf("plain numbers:\n%s%q", want, reasons)
+	}
+	for _, form := range forms {
+		for _, quote := range []string{"", `"`} {
+			if got, reasons := rowsOf(t, form, spec, texts(quote)...); got != want || len(reasons) > 0 {
+				t.Errorf("%s, quote %q:\n%s%q\nwant:\n%s", form, quote, got, reasons, want)
+			}
+		}
+		for _, bad := range []string{" 1", "1 ", "+1", "01", "1.", ".5", "0x10", "1_000", "1,5", "NaN", "Infinity", "1e", "--1"} {
+			of := texts("")[0]
+			of["user"] = `"` + bad + `"`
+			if _, reasons := rowsOf(t, form, spec, of); len(reasons) != 1 || reasons[0] != "field user is not a number" {
+				t.Errorf("%s: %q: %q", form, bad, reasons)
+			}
+			of = texts("")[0]
+			of["ts"] = `"` + bad + `"`
+			if _, reasons := rowsOf(t, form, spec, of); len(reasons) != 1 || reasons[0] != "field ts is not a number, which unit s needs" {
+				t.Errorf("%s: %q as a time: %q", form, bad, reasons)
+			}
+		}
+	}
+}
