@@ -44,13 +44,6 @@ type Line struct {
 	TopicID     [16]byte
 }
 
-// An Origin is a partition in an epoch of its topic. An offset is unique within
-// it.
-type Origin struct {
-	Partition int32
-	Epoch     uint8
-}
-
 // Slot returns the slot that has the counts of the line.
 func (l *Line) Slot() Slot { return MakeSlot(l.Epoch, l.Partition, l.Chunk) }
 

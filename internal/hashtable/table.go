@@ -20,7 +20,6 @@
 package hashtable
 
 import (
-	"slices"
 	"unsafe"
 )
 
@@ -160,9 +159,6 @@ func (t *Table[V]) Reset() {
 	clear(t.slots)
 	t.n = 0
 }
-
-// Clone returns an independent copy.
-func (t *Table[V]) Clone() Table[V] { return Table[V]{slices.Clone(t.slots), t.n} }
 
 // All yields every hash, its upper bit set, and its value, in no order that a caller
 // may rely on.

@@ -58,7 +58,6 @@ func (w *twin) do(what byte, hash uint32) {
 			of[0] = w.n
 		}
 	case 7:
-		w.table = w.table.Clone()
 		w.table.Grow(int(hash % 9))
 	}
 	if got, want := w.found(hash), slices.Sorted(slices.Values(w.want[hash&counted])); !slices.Equal(got, want) {

@@ -276,7 +276,7 @@ func same(a, b Answer) bool {
 	case *hll.Sketch:
 		ok = bytes.Equal(a.Value.(*hll.Sketch).AppendClickHouse(nil), want.AppendClickHouse(nil))
 	case *bitmap.Activity:
-		ok = bytes.Equal(a.Value.(*bitmap.Activity).AppendClickHouse(nil), want.AppendClickHouse(nil))
+		ok = bytes.Equal(a.Value.(*bitmap.Activity).AppendBytes(nil), want.AppendBytes(nil))
 	case *set.Answer:
 		got := a.Value.(*set.Answer)
 		ok = got.Count() == want.Count() && got.Common(want) == want.Count()

@@ -166,7 +166,7 @@ func TestBuffersTogether(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			active := new(bitmap.Activity)
-			active.AddMany([]uint32{8*6_000_000 - 1})
+			active.Add(8*6_000_000 - 1)
 			windows := &fakeWindows{values: map[string]any{"w:clicks:active:now": active}}
 			s, addr := start(t, Config{Windows: windows, Buffers: most, Write: await.Never, Stall: await.Never})
 			c := dial(t, addr)

@@ -46,7 +46,9 @@ func newFakeWindows() *fakeWindows {
 	for i := range 5000 {
 		users.Add([]byte("u" + strconv.Itoa(i)))
 	}
-	active.AddMany([]uint32{1, 5, 1000})
+	for _, v := range []uint32{1, 5, 1000} {
+		active.Add(v)
+	}
 	seen.Add(bloom.Hash([]byte("anna")))
 	places.Add([]byte("Palermo"), 13.361389, 38.115556)
 	places.Add([]byte("Catania"), 15.087269, 37.502669)

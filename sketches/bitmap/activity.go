@@ -27,30 +27,6 @@ func (a *Activity) Add(v uint32) {
 	a.bytes = max(a.bytes, uint64(v)>>3+1)
 }
 
-// AddMany is Add of each.
-func (a *Activity) AddMany(vs []uint32) {
-	a.ones.AddMany(vs)
-	for _, v := range vs {
-		a.bytes = max(a.bytes, uint64(v)>>3+1)
-	}
-}
-
-// SetBit sets bit off to 0 or 1 and returns the bit that was there. Like
-// SETBIT it lengthens the bitmap even to set a 0.
-func (a *Activity) SetBit(off uint32, bit int) (old int) {
-	var changed bool
-	if bit == 0 {
-		changed = a.ones.CheckedRemove(off)
-	} else {
-		changed = a.ones.CheckedAdd(off)
-	}
-	a.bytes = max(a.bytes, uint64(off)>>3+1)
-	if changed {
-		return 1 - bit
-	}
-	return bit
-}
-
 // Has reports whether bit v is set. (GETBIT)
 func (a *Activity) Has(v uint32) bool { return a.ones.Contains(v) }
 
@@ -59,9 +35,6 @@ func (a *Activity) Count() uint64 { return a.ones.GetCardinality() }
 
 // Len returns the length in bytes that the Redis string would have. (STRLEN)
 func (a *Activity) Len() uint64 { return a.bytes }
-
-// Bytes is about the memory the bitmap holds.
-func (a *Activity) Bytes() uint64 { return a.ones.GetSizeInBytes() }
 
 // CountIn returns the number of ones in a range; see the function of that name.
 func (a *Activity) CountIn(start, end int64, unit Unit) uint64 {
@@ -115,21 +88,6 @@ func (a *Activity) PosFrom(bit int, start int64) int64 {
 	return pos
 }
 
-// Values calls yield for every one in ascending order.
-func (a *Activity) Values(yield func(uint32) bool) {
-	for it := a.ones.Iterator(); it.HasNext(); {
-		if !yield(it.Next()) {
-			return
-		}
-	}
-}
-
-// Merge puts every one of b into a: the union.
-func (a *Activity) Merge(b *Activity) {
-	a.ones.Or(&b.ones)
-	a.bytes = max(a.bytes, b.bytes)
-}
-
 // CountAnd returns the number of ones that a and b share, for example the users of
 // one day who came back on another. It does not make their bitmap.
 func (a *Activity) CountAnd(b *Activity) uint64 { return a.ones.AndCardinality(&b.ones) }
@@ -147,33 +105,6 @@ func (a *Activity) AppendBytes(dst []byte) []byte {
 		}
 	}
 	return dst
-}
-
-// AppendClickHouse appends the bitmap as a state of AggregateFunction(
-// groupBitmap, UInt32). The bytes are a function of the set of ones alone; the
-// length of the string does not go with them.
-func (a *Activity) AppendClickHouse(dst []byte) []byte {
-	if n := a.Count(); n <= groupbitmap.SmallMax {
-		return groupbitmap.AppendSmall(dst, a.ones.ToArray())
-	}
-	// The Roaring library's own form depends on the history (runs or not).
-	var chunks []groupbitmap.Chunk
-	low := make([]uint16, 0, a.Count())
-	var vs [512]uint32
-	it := a.ones.ManyIterator()
-	for n := it.NextMany(vs[:]); n > 0; n = it.NextMany(vs[:]) {
-		for _, v := range vs[:n] {
-			key := uint16(v >> 16)
-			if len(chunks) == 0 || chunks[len(chunks)-1].Key != key {
-				chunks = append(chunks, groupbitmap.Chunk{Key: key, Low: low[len(low):]})
-			}
-			low = append(low, uint16(v)) // low never moves: it has room for all values
-			c := &chunks[len(chunks)-1]
-			c.Card++
-			c.Low = c.Low[:c.Card]
-		}
-	}
-	return groupbitmap.Append(dst, chunks)
 }
 
 // FromClickHouse reads a state of AggregateFunction(groupBitmap, UInt32). The

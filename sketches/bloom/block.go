@@ -58,7 +58,7 @@ func masks(h uint64) (m0, m1, m2, m3 uint64) {
 }
 
 // The plain forms of what the filters do with a hash. On amd64 set, test,
-// testAndSet and their batch forms are assembly, and these are their twins in
+// testAndSet and testAndSetBatch are assembly, and these are their twins in
 // the tests.
 
 func setGeneric(words []uint64, h uint64) {
@@ -87,18 +87,6 @@ func testAndSetGeneric(words []uint64, h uint64) bool {
 func blockOf(words []uint64, h uint64) *[blockWords]uint64 {
 	at := block(h, uint64(len(words)/blockWords)) * blockWords
 	return (*[blockWords]uint64)(words[at:])
-}
-
-func setBatchGeneric(words, hashes []uint64) {
-	for _, h := range hashes {
-		setGeneric(words, h)
-	}
-}
-
-func testBatchGeneric(words, hashes []uint64, seen []bool) {
-	for i, h := range hashes {
-		seen[i] = testGeneric(words, h)
-	}
 }
 
 func testAndSetBatchGeneric(words, hashes []uint64, seen []bool) {

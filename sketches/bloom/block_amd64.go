@@ -28,30 +28,7 @@ func testAndSet(words []uint64, h uint64) bool
 const ahead = 16
 
 //go:noescape
-func setBatchAVX2(words *uint64, blocks uint64, hashes *uint64, n, ahead int)
-
-//go:noescape
-func testBatchAVX2(words *uint64, blocks uint64, hashes *uint64, n, ahead int, seen *bool)
-
-//go:noescape
 func testAndSetBatchAVX2(words *uint64, blocks uint64, hashes *uint64, n, ahead int, seen *bool)
-
-func setBatch(words, hashes []uint64) {
-	if n := len(hashes); n > 0 && avx2 {
-		setBatchAVX2(&words[0], uint64(len(words)/blockWords), &hashes[0], n, n-ahead)
-		return
-	}
-	setBatchGeneric(words, hashes)
-}
-
-func testBatch(words, hashes []uint64, seen []bool) {
-	seen = seen[:len(hashes)]
-	if n := len(hashes); n > 0 && avx2 {
-		testBatchAVX2(&words[0], uint64(len(words)/blockWords), &hashes[0], n, n-ahead, &seen[0])
-		return
-	}
-	testBatchGeneric(words, hashes, seen)
-}
 
 func testAndSetBatch(words, hashes []uint64, seen []bool) {
 	seen = seen[:len(hashes)]

@@ -61,54 +61,6 @@ GLOBL one<>(SB), RODATA|NOPTR, $4
 // How many items ahead the loops prefetch a block: enough to hide a cache miss.
 #define AHEAD 16
 
-// func setBatchAVX2(words *uint64, blocks uint64, hashes *uint64, n, ahead int)
-TEXT ·setBatchAVX2(SB), NOSPLIT, $0-40
-	ARGS
-	MOVQ n+24(FP), CX
-	MOVQ ahead+32(FP), BX
-
-set_loop:
-	CMPQ AX, BX
-	JGE  set_one
-	BLOCK((AHEAD*8), R8)
-	PREFETCHT0 (DI)(R8*1)
-
-set_one:
-	BLOCK(0, R9)
-	MASK
-	VPOR    (DI)(R9*1), Y0, Y0
-	VMOVDQU Y0, (DI)(R9*1)
-	INCQ    AX
-	CMPQ    AX, CX
-	JLT     set_loop
-	VZEROUPPER
-	RET
-
-// func testBatchAVX2(words *uint64, blocks uint64, hashes *uint64, n, ahead int, seen *bool)
-TEXT ·testBatchAVX2(SB), NOSPLIT, $0-48
-	ARGS
-	MOVQ n+24(FP), CX
-	MOVQ ahead+32(FP), BX
-	MOVQ seen+40(FP), R10
-
-test_loop:
-	CMPQ AX, BX
-	JGE  test_one
-	BLOCK((AHEAD*8), R8)
-	PREFETCHT0 (DI)(R8*1)
-
-test_one:
-	BLOCK(0, R9)
-	MASK
-	VMOVDQU (DI)(R9*1), Y1
-	VPTEST  Y0, Y1           // carry: no bit of Y0 is missing in Y1
-	SETCS   (R10)(AX*1)
-	INCQ    AX
-	CMPQ    AX, CX
-	JLT     test_loop
-	VZEROUPPER
-	RET
-
 // func testAndSetBatchAVX2(words *uint64, blocks uint64, hashes *uint64, n, ahead int, seen *bool)
 TEXT ·testAndSetBatchAVX2(SB), NOSPLIT, $0-48
 	ARGS

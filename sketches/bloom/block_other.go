@@ -5,9 +5,6 @@ package bloom
 func set(words []uint64, h uint64)             { setGeneric(words, h) }
 func test(words []uint64, h uint64) bool       { return testGeneric(words, h) }
 func testAndSet(words []uint64, h uint64) bool { return testAndSetGeneric(words, h) }
-
-func setBatch(words, hashes []uint64)               { setBatchGeneric(words, hashes) }
-func testBatch(words, hashes []uint64, seen []bool) { testBatchGeneric(words, hashes, seen) }
 func testAndSetBatch(words, hashes []uint64, seen []bool) {
 	testAndSetBatchGeneric(words, hashes, seen)
 }

@@ -17,7 +17,7 @@
 // of items, also beyond the capacity. The tests measure it.
 //
 // ClickHouse stores the numbers of the bits as a groupBitmap state, and tests
-// an item in plain SQL: see [HasSQL].
+// an item in plain SQL: see package measures/bloom.
 //
 // No type here is safe for concurrent use, and none keeps a slice that the
 // caller passed in.

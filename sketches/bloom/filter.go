@@ -33,18 +33,10 @@ func (f *Filter) Has(h uint64) bool { return test(f.words, h) }
 // TestAndAdd adds the item and reports what Has would have said before.
 func (f *Filter) TestAndAdd(h uint64) bool { return testAndSet(f.words, h) }
 
-// The batch forms do the same for each hash in order. They are faster: vector
+// TestAndAddBatch writes to seen, which is as long, the result of TestAndAdd
+// for each hash. A hash that occurs twice is seen the second time. It is faster: vector
 // instructions help in a filter that the caches hold, and overlapping reads
 // from memory in a larger one.
-
-// AddBatch is Add of each hash.
-func (f *Filter) AddBatch(hashes []uint64) { setBatch(f.words, hashes) }
-
-// HasBatch writes to seen, which is as long, the result of Has for each hash.
-func (f *Filter) HasBatch(hashes []uint64, seen []bool) { testBatch(f.words, hashes, seen) }
-
-// TestAndAddBatch writes to seen, which is as long, the result of TestAndAdd
-// for each hash. A hash that occurs twice is seen the second time.
 func (f *Filter) TestAndAddBatch(hashes []uint64, seen []bool) {
 	testAndSetBatch(f.words, hashes, seen)
 }

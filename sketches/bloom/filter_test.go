@@ -54,20 +54,6 @@ func TestFilterAgainstBits(t *testing.T) {
 					batch[i] = hash()
 				}
 				seen, wants := make([]bool, len(batch)), make([]bool, len(batch))
-				for i, h := range batch {
-					wants[i] = has(gb, h)
-				}
-				g.HasBatch(batch, seen)
-				if !slices.Equal(seen, wants) {
-					t.Fatalf("capacity %d: HasBatch is %v, want %v", capacity, seen, wants)
-				}
-				if r.IntN(2) == 0 {
-					g.AddBatch(batch)
-					for _, h := range batch {
-						naiveAdd(gb, h, g.Bits())
-					}
-					continue
-				}
 				for i, h := range batch { // a hash that comes twice is seen the second time
 					wants[i] = has(gb, h)
 					naiveAdd(gb, h, g.Bits())

@@ -49,11 +49,6 @@ type Box struct {
 	LonMin, LatMin, LonMax, LatMax float64
 }
 
-// Centre returns the middle of the box.
-func (b Box) Centre() (lon, lat float64) {
-	return (b.LonMin + b.LonMax) / 2, (b.LatMin + b.LatMax) / 2
-}
-
 // ErrHash is returned for a text that is no geohash.
 var ErrHash = errors.New("geo: not a geohash")
 

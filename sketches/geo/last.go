@@ -210,30 +210,6 @@ func (l *Last) batched(o *Last, into func(window int64) (to int64, keep bool)) {
 	}
 }
 
-// Since returns a copy of the positions at that time or later.
-func (l *Last) Since(time int64) *Last {
-	n, bytes := 0, 0
-	for i := range l.entries {
-		if e := &l.entries[i]; e.stamp.Time >= time {
-			n++
-			bytes += e.n
-		}
-	}
-	// No index: the first Put makes it.
-	s := &Last{entries: make([]lastEntry, 0, n), arena: make([]byte, 0, bytes)}
-	for i := range l.entries {
-		e := l.entries[i]
-		if e.stamp.Time < time {
-			continue
-		}
-		member := l.member(&e)
-		e.at = len(s.arena)
-		s.arena = append(s.arena, member...)
-		s.entries = append(s.entries, e)
-	}
-	return s
-}
-
 // Set returns the positions of one window as a sorted set, which can be
 // searched.
 func (l *Last) Set(window int64) *Set { return l.Members(window, math.MinInt64).Set() }

@@ -294,7 +294,7 @@ func TestRedisOrder(t *testing.T) {
 		// The centre is the middle of a cell of the step that the radius leads to.
 		step := 6 + r.IntN(12)
 		box := cellAt(r.Float64()*360-180, 60+5*r.Float64(), step).box()
-		lon, lat := box.Centre()
+		lon, lat := middle(box)
 		radius := mercatorMax / float64(int(2)<<step) * (1.3 + 0.6*r.Float64())
 		s := new(Set)
 		args := []any{"GEOADD", "k"}

@@ -2,7 +2,6 @@ package geo
 
 import (
 	"hash/maphash"
-	"slices"
 
 	"weir/internal/hashtable"
 )
@@ -77,24 +76,6 @@ func (s *scores) delete(member string) {
 	}
 }
 
-// clone returns an independent copy.
-func (s *scores) clone() scores {
-	c := scores{one: s.one.clone(), parts: slices.Clone(s.parts), n: s.n}
-	for i := range c.parts {
-		c.parts[i] = s.parts[i].clone()
-	}
-	return c
-}
-
-// bytes returns the memory held, without the members' own.
-func (s *scores) bytes() int {
-	n := s.one.bytes()
-	for i := range s.parts {
-		n += s.parts[i].bytes()
-	}
-	return n
-}
-
 // A table finds members. A map of many members that are known at once takes more than
 // twice as long to make. The zero value is empty and ready.
 type table struct {
@@ -154,11 +135,6 @@ func (s *table) delete(hash uint32, member string) {
 	}
 }
 
-// clone returns an independent copy.
-func (s *table) clone() table {
-	return table{s.index.Clone(), slices.Clone(s.all), slices.Clone(s.freed)}
-}
-
 // find returns the slot of a member, or a negative number.
 func find[M string | []byte](s *table, hash uint32, member M) (at int) {
 	for at = s.index.First(hash); at >= 0; at = s.index.Next(at) {
@@ -168,6 +144,3 @@ func find[M string | []byte](s *table, hash uint32, member M) (at int) {
 	}
 	return at
 }
-
-// bytes returns the memory held, without the members' own.
-func (s *table) bytes() int { return s.index.Bytes() + 24*cap(s.all) + 4*cap(s.freed) }

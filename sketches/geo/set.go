@@ -164,28 +164,6 @@ func (s *Set) Remove(member []byte) bool {
 	return true
 }
 
-// Clone returns an independent copy.
-func (s *Set) Clone() *Set {
-	c := &Set{s.scores.clone(), make([][]entry, len(s.blocks))}
-	for i, b := range s.blocks {
-		c.blocks[i] = slices.Clone(b)
-	}
-	return c
-}
-
-// Bytes estimates the memory held: for each member its bytes, an entry of the
-// order with the free space of its block, and its place in the hash table.
-func (s *Set) Bytes() int {
-	n := len(s.blocks)*24 + s.scores.bytes()
-	for _, b := range s.blocks {
-		n += cap(b) * 24
-		for _, e := range b {
-			n += len(e.member)
-		}
-	}
-	return n
-}
-
 // A place is where an entry is, or would be: in blocks[block] at index, which
 // may be the block's length only for the last block.
 type place struct{ block, index int }
@@ -296,16 +274,6 @@ func (s *Set) place(rank int) place {
 		rank -= len(b)
 	}
 	return s.end()
-}
-
-// Rank returns the number of members in front of this one (ZRANK).
-func (s *Set) Rank(member []byte) (rank int, ok bool) {
-	e := s.scores.get(member)
-	if e == nil {
-		return 0, false
-	}
-	p, _ := s.find(*e)
-	return s.rank(p), true
 }
 
 // An Interval is a range of scores; Min and Max belong to it unless open.

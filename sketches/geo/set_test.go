@@ -81,7 +81,6 @@ func TestSetOfMany(t *testing.T) {
 			t.Fatalf("member %d did not move", i)
 		}
 	}
-	c := s.Clone()
 	if removed := s.RemoveRanks(0, n/2); removed != n/2 || s.Len() != n/2 {
 		t.Fatalf("%d members removed, %d left", removed, s.Len())
 	}
@@ -90,13 +89,8 @@ func TestSetOfMany(t *testing.T) {
 			t.Fatalf("Remove of member %d: %v", i, got)
 		}
 	}
-	for what, s := range map[string]*Set{"the emptied set": &s, "its copy": c} {
-		if err := s.valid(); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	if c.Len() != n || s.Len() != 0 {
-		t.Errorf("%d members in the copy, %d in the set", c.Len(), s.Len())
+	if err := s.valid(); err != nil || s.Len() != 0 {
+		t.Errorf("the emptied set has %d members: %v", s.Len(), err)
 	}
 }
 
@@ -195,13 +189,6 @@ func TestSetAgainstModel(t *testing.T) {
 				if got := collect(s.Backward(from, to)); !slices.Equal(got, part) {
 					t.Fatalf("trial %d step %d: Backward(%d, %d) = %v, want %v", trial, step, from, to, got, part)
 				}
-				if rank, ok := s.Rank(name); ok {
-					if want[rank].member != string(name) {
-						t.Fatalf("trial %d step %d: Rank(%s) = %d, where %s is", trial, step, name, rank, want[rank].member)
-					}
-				} else if _, ok := m[string(name)]; ok {
-					t.Fatalf("trial %d step %d: %s has no rank", trial, step, name)
-				}
 			}
 			if s.Len() != len(m) {
 				t.Fatalf("trial %d step %d: Len = %d, want %d", trial, step, s.Len(), len(m))
@@ -218,11 +205,7 @@ func TestSetAgainstModel(t *testing.T) {
 		if got := collect(s.Slice(0, s.Len())); !slices.Equal(got, m.sorted()) {
 			t.Fatalf("trial %d: contents differ", trial)
 		}
-		c := s.Clone()
 		s.RemoveRanks(0, s.Len())
-		if err := c.valid(); err != nil || !slices.Equal(collect(c.Slice(0, c.Len())), m.sorted()) {
-			t.Fatalf("trial %d: clone differs: %v", trial, err)
-		}
 		if s.Len() != 0 || len(s.blocks) != 0 {
 			t.Fatalf("trial %d: %d members, %d blocks after removing all", trial, s.Len(), len(s.blocks))
 		}
@@ -243,8 +226,8 @@ func TestSetSplits(t *testing.T) {
 		if err := s.valid(); err != nil {
 			t.Fatalf("at %d: %v", at, err)
 		}
-		if rank, _ := s.Rank([]byte("new")); rank != blockMax+at {
-			t.Fatalf("put at %d, found at %d", blockMax+at, rank)
+		if got := collect(s.Slice(blockMax+at, blockMax+at+1)); len(got) != 1 || got[0].member != "new" {
+			t.Fatalf("put at %d, where %v is", blockMax+at, got)
 		}
 	}
 }
@@ -255,7 +238,14 @@ func TestSetShrinks(t *testing.T) {
 	for i := range 100_000 {
 		s.Put(fmt.Append(nil, i), float64(i))
 	}
-	full := s.Bytes()
+	held := func() int {
+		n := blockMax*len(s.blocks) + cap(s.scores.one.all)
+		for i := range s.scores.parts {
+			n += cap(s.scores.parts[i].all)
+		}
+		return n
+	}
+	full := held()
 	for i := range 100_000 {
 		if i%100 > 0 {
 			s.Remove(fmt.Append(nil, i))
@@ -264,8 +254,8 @@ func TestSetShrinks(t *testing.T) {
 	if err := s.valid(); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Bytes(); got > full/20 {
-		t.Errorf("1%% of the members hold %d of %d bytes", got, full)
+	if got := held(); got > full/20 {
+		t.Errorf("1%% of the members hold %d of %d places", got, full)
 	}
 }
 
@@ -368,7 +358,6 @@ func TestSetMadeAtOnce(t *testing.T) {
 				return 0
 			},
 			"removeRanks": func(s *Set) int { return -s.RemoveRanks(0, 3) },
-			"clone":       func(s *Set) int { *s = *s.Clone(); return 0 },
 		} {
 			s := made()
 			more := change(s)
@@ -379,7 +368,7 @@ func TestSetMadeAtOnce(t *testing.T) {
 	}
 }
 
-// TestSetBytesPerMember: Bytes is what a set takes, within a quarter.
+// TestSetBytesPerMember bounds what a member takes.
 func TestSetBytesPerMember(t *testing.T) {
 	const n = 100_000
 	heap := func() uint64 {
@@ -394,12 +383,7 @@ func TestSetBytesPerMember(t *testing.T) {
 	for i := range n {
 		s.Put(fmt.Appendf(nil, "user:%07d", i), float64(r.Uint64()>>12))
 	}
-	measured, reported := float64(heap()-before)/n, float64(s.Bytes())/n
-	t.Logf("a member of 12 bytes: %.0f bytes, Bytes says %.0f", measured, reported)
-	if reported < 0.75*measured || reported > 1.25*measured {
-		t.Errorf("a member takes %.0f bytes, Bytes says %.0f", measured, reported)
-	}
-	if measured > 150 {
+	if measured := float64(heap()-before) / n; measured > 150 {
 		t.Errorf("a member takes %.0f bytes, want at most 150", measured)
 	}
 	runtime.KeepAlive(s)

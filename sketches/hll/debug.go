@@ -1,16 +1,5 @@
 package hll
 
-// Encoding is PFDEBUG ENCODING: "sparse" or "dense".
-func (v String) Encoding() (string, error) {
-	if err := v.Check(); err != nil {
-		return "", err
-	}
-	if v.isDense() {
-		return "dense", nil
-	}
-	return "sparse", nil
-}
-
 // Registers appends the value of every register to dst, what PFDEBUG GETREG
 // replies. (GETREG also makes the string dense: see [String.ToDense].)
 func (v String) Registers(dst []uint8) ([]uint8, error) {

@@ -14,8 +14,8 @@ func Example() {
 	for _, user := range []string{"carla", "dmitri"} {
 		tuesday.Add([]byte(user))
 	}
-	both := monday.Clone()
-	both.Merge(&tuesday)
+	both := new(hll.Sketch)
+	both.MergeAll(&monday, &tuesday)
 	fmt.Println(monday.Count(), tuesday.Count(), both.Count())
 	// Output: 3 2 4
 }
@@ -49,21 +49,20 @@ func ExampleSketch_AppendClickHouse() {
 	// Output: SELECT finalizeAggregation(CAST(unhex('0101b41c040000000000') AS AggregateFunction(uniqCombined64(14), UInt64)))
 }
 
-// What a sketch of n users takes: here, as a Redis string, and as a ClickHouse
-// state.
+// What a sketch of n users takes as a Redis string, and as a ClickHouse state.
 func Example_sizes() {
 	for _, n := range []int{1, 10, 100, 1000, 2000, 100000} {
 		var s hll.Sketch
 		for i := range n {
 			s.Add(fmt.Appendf(nil, "user:%d", i))
 		}
-		fmt.Println(n, s.Bytes(), len(s.AppendRedis(nil, hll.DefaultSparseMax)), len(s.AppendClickHouse(nil)))
+		fmt.Println(n, len(s.AppendRedis(nil, hll.DefaultSparseMax)), len(s.AppendClickHouse(nil)))
 	}
 	// Output:
-	// 1 240 21 10
-	// 10 240 46 82
-	// 100 1200 283 802
-	// 1000 8368 1910 12499
-	// 2000 16560 12304 12499
-	// 100000 16560 12304 12499
+	// 1 21 10
+	// 10 46 82
+	// 100 283 802
+	// 1000 1910 12499
+	// 2000 12304 12499
+	// 100000 12304 12499
 }

@@ -139,9 +139,6 @@ func (p *Pool) copyLine(l *line, q *Pool, o *line) {
 	l.moved(formLog, o.class, number, o.n)
 }
 
-// MergeSketch merges s into sketch i.
-func (p *Pool) MergeSketch(i uint32, s *Sketch) { p.merge(p.line(i), s.view()) }
-
 // MergeInto merges sketch i into s.
 func (p *Pool) MergeInto(i uint32, s *Sketch) {
 	var buf [inline]entry

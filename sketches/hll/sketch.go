@@ -1,7 +1,5 @@
 package hll
 
-import "unsafe"
-
 // A Sketch is one HyperLogLog of precision 14. The zero value is empty and
 // ready. It holds up to 1,536 registers in a table of at most 8 KiB and is
 // dense (16 KiB) above that; it never shrinks back.
@@ -152,42 +150,6 @@ func (d *registers) mergeAll(sketches []*Sketch) {
 		}
 	}
 	maxAll(d, batch[:n])
-}
-
-// Registers returns every register, 0 to [MaxRank].
-func (s *Sketch) Registers() (list [Registers]uint8) {
-	d := (*registers)(&list)
-	d.merge(s.view())
-	return list
-}
-
-// Reset empties the sketch and keeps its memory for the next elements.
-func (s *Sketch) Reset() {
-	clear(s.table)
-	if s.dense != nil {
-		*s.dense = registers{}
-	}
-	*s = Sketch{dense: s.dense, table: s.table}
-}
-
-// Clone returns an independent copy.
-func (s *Sketch) Clone() *Sketch {
-	c := *s
-	if s.dense != nil {
-		c.dense = new(registers)
-		*c.dense = *s.dense
-	}
-	c.table = append(table(nil), s.table...)
-	return &c
-}
-
-// Bytes returns the memory the sketch holds, itself included.
-func (s *Sketch) Bytes() int {
-	n := int(unsafe.Sizeof(*s)) + 4*cap(s.table)
-	if s.dense != nil {
-		n += Registers
-	}
-	return n
 }
 
 // A view is the registers of a sketch of any form, for reading: either all of
