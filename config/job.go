@@ -19,8 +19,8 @@ type Job struct {
 	Message    string   `yaml:"message" doc:"With schema_file and format protobuf, the full name of the message: shop.Event. It may be left out if the file has one."`
 	Lost       []string `yaml:"lost_schemas" max:"100" format:"any" doc:"With a registry, the ids or GUIDs of schemas that cannot be had any more: records that name one are malformed, and hold nothing up. Only for ids of which no record was ever counted; otherwise raise version too. See [lost schemas](inputs.md#a-schema-that-is-lost)."`
 	Time       Time     `yaml:"time" doc:"When an event happened."`
-	Window     Duration `yaml:"window" required:"true" unless:"preset" min:"1s" max:"7d" doc:"Length of the windows held in memory, in whole seconds. It has to divide every rollup."`
-	Rollups    []Rollup `yaml:"rollups" max:"16" short:"window" doc:"Tables of plain numbers to keep, shortest first; just the window when not given. A bare window keeps its numbers for ever."`
+	Window     Duration `yaml:"window" required:"true" unless:"preset" min:"1s" max:"7d" doc:"Length of the windows held in memory, in whole seconds. It has to divide every rollup. Windows begin at multiples of their length since 1970 in UTC: those of 7d on Thursdays."`
+	Rollups    []Rollup `yaml:"rollups" max:"16" short:"window" doc:"Tables of plain numbers to keep, shortest first; just the window when not given. A bare window keeps its numbers for ever. They begin as windows do; weeks that begin on Mondays are in the view [calendar](sql.md)."`
 	Lateness   Duration `yaml:"lateness" default:"1d" min:"0s" max:"366d" doc:"An event older than its record's Kafka time by more is a dead letter: late."`
 	Skew       Duration `yaml:"skew" default:"10m" min:"0s" max:"7d" doc:"An event newer than its record's Kafka time by more is a dead letter: future."`
 	Chunk      int      `yaml:"chunk" default:"262144" min:"1024" max:"16777216" doc:"Offsets per chunk, a power of two. After a crash at most one chunk per partition is read again; a state row has one number for each chunk that has events of it. With each it is at most 8192, which is then the default."`

@@ -100,6 +100,9 @@ func TestFunctions(t *testing.T) {
 		{Path, "https://example.org/a/b?c#d", "/a/b"}, {Path, "https://example.org", "/"}, {Path, "https://example.org?x", "/"}, {Path, "https://u@h:1#x/y", "/"},
 		{Path, "//h/x", "/x"}, {Path, "/p/17?x=1", "/p/17"}, {Path, "p/17#x", "p/17"}, {Path, "example.org/a", "example.org/a"},
 		{Path, "/A/../B//c%20", "/A/../B//c%20"}, {Path, "mailto:a@b", "mailto:a@b"},
+		{Unquote, `"u1"`, "u1"}, {Unquote, "u1", "u1"}, {Unquote, `""`, ""}, {Unquote, `"`, `"`}, {Unquote, "", ""}, {Unquote, `"a`, `"a`}, {Unquote, `a"`, `a"`},
+		{Unquote, `"a\"b\u00e4\n"`, "a\"bä\n"}, {Unquote, `"ä\\"`, `ä\`}, {Unquote, `"a\"`, `"a\"`}, {Unquote, `"a"b"`, `"a"b"`}, {Unquote, `"\q"`, `"\q"`}, {Unquote, "\"a\nb\"", "\"a\nb\""},
+		{Unquote, ` "a"`, ` "a"`}, {Unquote, `"12"`, "12"}, {Unquote, `""a""`, `""a""`}, {Unquote, `"\ud83d"`, `"\ud83d"`},
 		{Path, "", none}, {Path, "?x=1", none}, {Path, "#x", none}, {Path, "file:///etc/x", "/etc/x"},
 	} {
 		v, _ := c.fn.apply(str(c.in), nil)

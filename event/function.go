@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Function makes another value of a value. It is a pure function of the bytes, and
@@ -34,9 +35,13 @@ const (
 	// removed. An empty path without a host, and a value that is not text, have none: the
 	// result is Missing.
 	Path
+	// Unquote returns the contents of a text that is a string of JSON, in quotes from its first byte to
+	// its last, with its escapes resolved. Serializers of JSON write keys and headers so. Any other value stays as
+	// it is.
+	Unquote
 )
 
-var functionNames = [...]string{"lower", "trim", "host", "path"}
+var functionNames = [...]string{"lower", "trim", "host", "path", "unquote"}
 
 // Functions returns the names of all functions.
 func Functions() []string { return functionNames[:] }
@@ -67,6 +72,8 @@ func (fn Function) apply(v Value, text []byte) (Value, []byte) {
 		v.Bytes, text = lower(v.Bytes, text)
 	case Trim:
 		v.Bytes = trim(v.Bytes)
+	case Unquote:
+		v.Bytes, text = unquote(v.Bytes, text)
 	case Host:
 		host, _, ok := authority(v.Bytes)
 		if host = hostname(host); !ok || len(host) == 0 {
@@ -107,6 +114,35 @@ func lower(b, text []byte) (result, grown []byte) {
 		}
 	}
 	return b, text
+}
+
+func unquote(b, text []byte) (result, grown []byte) {
+	if len(b) < 2 || b[0] != '"' {
+		return b, text
+	}
+	end, escaped := len(b)-1, false
+	for i := plain(b, 1); i < end; i = plain(b, i) {
+		n, err := 1, error(nil)
+		if c := b[i]; c == '\\' {
+			n, err = escape(b[i:end])
+			escaped = true
+		} else if c < utf8.RuneSelf { // a quote, or a control character
+			err = ErrSyntax
+		}
+		if err != nil {
+			return b, text
+		}
+		i += n
+	}
+	if b[end] != '"' {
+		return b, text
+	}
+	if !escaped {
+		return b[1:end:end], text
+	}
+	from := len(text)
+	text = unescape(text, b[1:end])
+	return text[from:len(text):len(text)], text
 }
 
 func trim(b []byte) []byte {

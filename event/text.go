@@ -160,8 +160,14 @@ func hex4(b []byte) (rune, error) {
 // resolved, as a view of s.text. Views taken before stay valid: when text has
 // to grow, they keep the old array.
 func (s *Scanner) unescape(body []byte) []byte {
-	t := slices.Grow(s.text, len(body)+8)
-	from := len(t)
+	from := len(s.text)
+	s.text = unescape(s.text, body)
+	return s.text[from:len(s.text):len(s.text)]
+}
+
+// unescape appends the contents of a string, escapes resolved.
+func unescape(t, body []byte) []byte {
+	t = slices.Grow(t, len(body)+8)
 	for i := 0; i < len(body); {
 		// Eight bytes at a time, of which those before a backslash count.
 		if i+8 <= len(body) {
@@ -204,8 +210,7 @@ func (s *Scanner) unescape(body []byte) []byte {
 		t = append(t, c)
 		i += 2
 	}
-	s.text = t
-	return t[from:len(t):len(t)]
+	return t
 }
 
 // number reads a number and returns the index after it, or ^i with the index i

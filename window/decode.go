@@ -45,7 +45,7 @@ type Decoder struct {
 	number  uint64 // of the events that were decoded
 	offset  int64
 	time    event.Time
-	record  event.Time // its record's own time
+	record  event.Time // its record's own time; the event's if the record has none
 	window  event.Time
 	group   []byte // a view into the record or into scratch
 	id      id     // for deduplication
@@ -134,6 +134,10 @@ func (d *Decoder) lost(need event.SchemaID) bool {
 // maxTime is the end of ClickHouse's DateTime.
 const maxTime = event.Time(1<<32-1) * 1000
 
+// aRecordsTime is 1971. A record from before has no time of its own: it is −1, or in a unit of which Kafka does
+// not know. Then the time of the event alone decides, unless that is of 1970 too.
+const aRecordsTime = event.Time(365 * 24 * 3600 * 1000)
+
 // decode decides everything about a record that does not depend on other
 // records. The order of the checks is part of a job's meaning. If it returns
 // Counted, the decoder's fields describe the event.
@@ -167,7 +171,9 @@ func (d *Decoder) decodeValues(rec *event.Record) (Outcome, string) {
 		return Malformed, d.wrongTime()
 	}
 	d.offset = rec.Offset
-	d.time, d.record = t, rec.Time
+	if d.time, d.record = t, rec.Time; rec.Time < aRecordsTime && t >= aRecordsTime {
+		d.record = t
+	}
 	if in := t - d.window; in < 0 || in >= s.Window { // mostly it is the window of the event before
 		d.window = t - t%s.Window
 	}
@@ -192,9 +198,9 @@ func (d *Decoder) decodeValues(rec *event.Record) (Outcome, string) {
 		d.key = exactID(key)
 	}
 	switch {
-	case rec.Time > t+s.Lateness: // t has bounds, and a record's time has none: it may be any int64
+	case d.record > t+s.Lateness: // t has bounds, and a record's time has none: it may be any int64
 		return Late, "older than the record by more than lateness"
-	case rec.Time < t-s.Skew:
+	case d.record < t-s.Skew:
 		return Future, "newer than the record by more than skew"
 	}
 	return Counted, ""

@@ -3,6 +3,7 @@ package window_test
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -169,6 +170,36 @@ func TestTextsThatAreNumbers(t *testing.T) {
 			if _, reasons := rowsOf(t, form, spec, of); len(reasons) != 1 || reasons[0] != "field ts is not a number, which unit s needs" {
 				t.Errorf("%s: %q as a time: %q", form, bad, reasons)
 			}
+		}
+	}
+}
+
+// TestRecordWithoutTime: a record of −1, or of 1970 because its producer gave seconds, has no time that is
+// compared; the event's time alone decides, and moves the clock of limiters.
+func TestRecordWithoutTime(t *testing.T) {
+	const now = 1_763_600_000_000
+	s := plainSpec()
+	s.Throttle = &Throttle{Path: "id", Limit: 1, Per: 1000}
+	for _, c := range []struct {
+		record event.Time
+		want   string
+	}{
+		{now, "counted throttled late future"}, {-1, "counted counted counted counted"}, {0, "counted counted counted counted"},
+		{now / 1000, "counted counted counted counted"}, {31_535_999_999, "counted counted counted counted"}, {31_536_000_000, "future future future future"},
+	} {
+		op := newOperator(t, s)
+		op.Start(Plan{})
+		var got []string
+		for i, ts := range []event.Time{now, now + 1000, now - 3_600_001, now + 600_001} {
+			observe(t, op, event.Batch{First: int64(i), Next: int64(i) + 1, Records: []event.Record{{Offset: int64(i), Time: c.record, Value: fmt.Appendf(nil, `{"ts":%d,"id":%d}`, ts, i/2)}}})
+			for f, n := range op.Take().Outcomes {
+				if n > 0 {
+					got = append(got, Outcome(f).String())
+				}
+			}
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("a record of %d: %s, want %s", c.record, got, c.want)
 		}
 	}
 }
