@@ -13,45 +13,50 @@ import (
 // a statement costs the server hardly more for several jobs than for one. So a batcher makes one
 // statement of what several jobs ask of the tables that all jobs share.
 
+// A statement answers the requests of several jobs. It may outlive a request that was given up.
+type statement[R any] interface {
+	what() string // it does, for errors
+	run(ctx context.Context, all []R) error
+}
+
 // batchWait is how long a request waits at most: as long as an insert takes on a busy machine.
 const batchWait = 50 * time.Millisecond
 
-// A batcher gathers requests of jobs. A request waits for one of each announced writer, for
+// A batcher gathers requests of jobs. A request waits until each announced writer has asked, for
 // batchWait at most, and then one statement answers all that are there. The statement begins after the
 // last of its requests came, so each request may rely on what was there before it.
 type batcher[R any] struct {
-	what string                                   // it does, for errors
-	run  func(ctx context.Context, all []R) error // the statement; it may outlive a request that was given up
-	wait time.Duration
+	statement statement[R]
+	unasked   bool // nobody announces: each request waits for batchWait
+	wait      time.Duration
 
 	mu        sync.Mutex
-	announced map[*rounds.Writer]bool // the writers that will ask
+	announced map[*rounds.Writer]bool // the writers that will ask, and have not yet
 	next      *batch[R]               // gathers; nil: no request waits
 }
 
 // A batch is the requests of one statement.
 type batch[R any] struct {
 	all    []R
-	of     map[*rounds.Writer]bool // the writers that have asked
-	wanted int                     // requests that were not given up
+	wanted int // requests that were not given up
 	cancel context.CancelFunc
 	timer  *time.Timer
 	done   chan struct{} // closed when err is set
 	err    error
 }
 
-func newBatcher[R any](what string, run func(ctx context.Context, all []R) error) *batcher[R] {
-	return &batcher[R]{what: what, run: run, wait: batchWait, announced: map[*rounds.Writer]bool{}}
+func newBatcher[R any](s statement[R]) *batcher[R] {
+	return &batcher[R]{statement: s, wait: batchWait, announced: map[*rounds.Writer]bool{}}
 }
 
-// announce makes others wait for requests of a writer until it leaves.
+// announce makes others wait for the next request of a writer, until it leaves.
 func (b *batcher[R]) announce(w *rounds.Writer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.announced[w] = true
 }
 
-// leave says that a writer will ask nothing more. It may have left already.
+// leave says that a writer will not ask. It may have asked, or left already.
 func (b *batcher[R]) leave(w *rounds.Writer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,7 +69,7 @@ func (b *batcher[R]) do(ctx context.Context, w *rounds.Writer, request R) error 
 	b.mu.Lock()
 	p := b.next
 	if p == nil {
-		p = &batch[R]{of: map[*rounds.Writer]bool{}, done: make(chan struct{})}
+		p = &batch[R]{done: make(chan struct{})}
 		p.timer = time.AfterFunc(b.wait, func() {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -72,8 +77,8 @@ func (b *batcher[R]) do(ctx context.Context, w *rounds.Writer, request R) error 
 		})
 		b.next = p
 	}
+	delete(b.announced, w)
 	p.all = append(p.all, request)
-	p.of[w] = true
 	p.wanted++
 	b.begin(p, false)
 	b.mu.Unlock()
@@ -82,21 +87,18 @@ func (b *batcher[R]) do(ctx context.Context, w *rounds.Writer, request R) error 
 		return p.err
 	case <-ctx.Done():
 		b.giveUp(p)
-		return wire.Explain(b.what, context.Cause(ctx))
+		return wire.Explain(b.statement.what(), context.Cause(ctx))
 	}
 }
 
 // begin runs the statement of a batch that gathers, if each announced writer has asked or the wait is over.
+// Nobody waits again for a writer that was waited for in vain.
 func (b *batcher[R]) begin(p *batch[R], over bool) {
-	if p == nil || p != b.next {
+	if p == nil || p != b.next || !over && (b.unasked || len(b.announced) > 0) {
 		return
 	}
-	for w := range b.announced {
-		if !over && !p.of[w] {
-			return
-		}
-	}
 	b.next = nil
+	clear(b.announced)
 	p.timer.Stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
@@ -105,7 +107,7 @@ func (b *batcher[R]) begin(p *batch[R], over bool) {
 	}
 	go func() {
 		defer cancel()
-		p.err = b.run(ctx, p.all)
+		p.err = b.statement.run(ctx, p.all)
 		close(p.done)
 	}()
 }

@@ -26,6 +26,8 @@ type statements struct {
 	on  func(ctx context.Context) error // nil: return err
 }
 
+func (*statements) what() string { return "test" }
+
 func (s *statements) run(ctx context.Context, all []string) error {
 	s.mu.Lock()
 	s.all = append(s.all, slices.Sorted(slices.Values(all)))
@@ -37,11 +39,12 @@ func (s *statements) run(ctx context.Context, all []string) error {
 }
 
 // TestBatcher: a request waits for those of announced writers, and no longer than batchWait; one that
-// comes after a statement has begun is of the next one.
+// comes after a statement has begun is of the next one. A writer that has asked, or that was waited for in
+// vain, is not waited for again. If nobody announces, each request waits for batchWait.
 func TestBatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &statements{}
-		j := newBatcher("test", s.run)
+		j := newBatcher(s)
 		var asked sync.WaitGroup
 		ask := func(w *rounds.Writer, request string) {
 			asked.Go(func() {
@@ -80,10 +83,6 @@ func TestBatcher(t *testing.T) {
 		synctest.Wait()
 		expect("alone", "a b unannounced")
 		ask(a, "a again")
-		expect("alone", "a b unannounced")
-		j.leave(c)
-		j.leave(b)
-		synctest.Wait()
 		expect("alone", "a b unannounced", "a again")
 		j.leave(a)
 		ask(nil, "after")
@@ -102,9 +101,17 @@ func TestBatcher(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		expect("alone", "a b unannounced", "a again", "after", "quick")
-		j.leave(quick)
+		ask(quick, "quick again")
 		ask(slow, "slow")
-		expect("alone", "a b unannounced", "a again", "after", "quick", "slow")
+		expect("alone", "a b unannounced", "a again", "after", "quick", "quick again", "slow")
+
+		j.unasked = true
+		ask(a, "look")
+		ask(b, "look too")
+		expect("alone", "a b unannounced", "a again", "after", "quick", "quick again", "slow")
+		time.Sleep(batchWait)
+		synctest.Wait()
+		expect("alone", "a b unannounced", "a again", "after", "quick", "quick again", "slow", "look look too")
 		asked.Wait()
 	})
 }
@@ -168,8 +175,8 @@ func TestFlushesJoin(t *testing.T) {
 	await.Until(t, func() error {
 		c.rounds.mu.Lock()
 		defer c.rounds.mu.Unlock()
-		if begun := len(c.rounds.announced) - 1; begun < 2 {
-			return fmt.Errorf("%d of two writes have begun", begun)
+		if c.rounds.next == nil || len(c.rounds.next.all) < 2 {
+			return fmt.Errorf("they have not both asked: %v", c.rounds.next)
 		}
 		return nil
 	})
@@ -183,7 +190,7 @@ func TestFlushesJoin(t *testing.T) {
 		exact(t, s, s.layout.Spec.Job)
 		asked = append(asked, &roundRequest{job: &s.layout.Job})
 	}
-	if err := c.readRounds(t.Context(), asked); err != nil || asked[0].opened == asked[1].opened {
+	if err := (readRounds{c}).run(t.Context(), asked); err != nil || asked[0].opened == asked[1].opened {
 		t.Fatalf("the rounds are %d and %d, %v; want different ones", asked[0].opened, asked[1].opened, err)
 	}
 	for i, s := range sinks {
@@ -192,7 +199,7 @@ func TestFlushesJoin(t *testing.T) {
 		}
 	}
 	looks := []*coverageRequest{{job: &sinks[0].layout.Job}, {job: &sinks[1].layout.Job}}
-	if err := c.readCoverage(t.Context(), looks); err != nil {
+	if err := (readCoverage{c}).run(t.Context(), looks); err != nil {
 		t.Fatal(err)
 	}
 	for i, s := range sinks {

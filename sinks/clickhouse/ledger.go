@@ -70,7 +70,11 @@ type coverageRequest struct {
 }
 
 // readCoverage answers the requests, with a statement for all with one skew.
-func (c *Client) readCoverage(ctx context.Context, all []*coverageRequest) error {
+type readCoverage struct{ *Client }
+
+func (readCoverage) what() string { return "read the ledger" }
+
+func (c readCoverage) run(ctx context.Context, all []*coverageRequest) error {
 	c.HearShards(ctx)
 	skews := map[event.Time][]*coverageRequest{}
 	for _, r := range all {
@@ -119,6 +123,10 @@ func (c *Client) readCoverage(ctx context.Context, all []*coverageRequest) error
 }
 
 // writeLines writes ledger lines of some jobs.
-func (c *Client) writeLines(ctx context.Context, all [][]ledgerLine) error {
-	return insertAll(ctx, c, c.Shards[0], schema.LedgerTable, ledgerColumns(), slices.Concat(all...), func(ledgerLine) int { return 256 })
+type writeLines struct{ *Client }
+
+func (writeLines) what() string { return "write the ledger" }
+
+func (c writeLines) run(ctx context.Context, all [][]ledgerLine) error {
+	return insertAll(ctx, c.Client, c.Shards[0], schema.LedgerTable, ledgerColumns(), slices.Concat(all...), func(ledgerLine) int { return 256 })
 }

@@ -51,7 +51,11 @@ type roundRequest struct {
 }
 
 // readRounds reads the current rounds of some jobs. A job that has none yet has 0.
-func (c *Client) readRounds(ctx context.Context, all []*roundRequest) error {
+type readRounds struct{ *Client }
+
+func (readRounds) what() string { return "read the rounds" }
+
+func (c readRounds) run(ctx context.Context, all []*roundRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Config.InsertTimeout) // as a flush's other statements
 	defer cancel()
 	sql := fmt.Sprintf("SELECT job, version, greatest(max(opened), max(done)), "+wire.UptimeColumns+" FROM %s WHERE %s GROUP BY job, version%s",

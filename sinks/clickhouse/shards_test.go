@@ -254,7 +254,7 @@ func TestShardsAway(t *testing.T) {
 							for _, line := range changes.Lines {
 								lines = append(lines, ledgerLine{&s.layout.Job, &line})
 							}
-							_ = c.writeLines(t.Context(), [][]ledgerLine{lines})
+							_ = writeLines{c}.run(t.Context(), [][]ledgerLine{lines})
 						}
 						break // killed: what it has in memory is gone
 					}

@@ -36,10 +36,10 @@ func Open(cfg wire.Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{DB: db, limit: blockRows}
-	c.rounds = newBatcher("read the rounds", c.readRounds)
-	c.lines = newBatcher("write the ledger", c.writeLines)
-	c.coverage = newBatcher("read the ledger", c.readCoverage)
-	c.coverage.announce(nil) // jobs look at the same moments, and do not announce it: each look waits
+	c.rounds = newBatcher(readRounds{c})
+	c.lines = newBatcher(writeLines{c})
+	c.coverage = newBatcher(readCoverage{c})
+	c.coverage.unasked = true // jobs look at the same moments
 	return c, nil
 }
 
