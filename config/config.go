@@ -141,7 +141,7 @@ type RESP struct {
 
 // Flush describes how often the sink is written to.
 type Flush struct {
-	Interval    Duration `yaml:"interval" default:"1s" min:"100ms" max:"1m" doc:"Time between two flushes, and so about how old the newest row in ClickHouse may be. While the log is far ahead of the process, five times as long, at most 5 s: see docs/sizing.md. As soon as there are 131,072 rows of windows and groups, they are flushed."`
+	Interval    Duration `yaml:"interval" default:"1s" min:"100ms" max:"1m" doc:"Time between two flushes, and so about how old the newest row in ClickHouse may be. While the process is behind the log by that time or more, five times as long, at most 5 s: see docs/sizing.md. As soon as there are 131,072 rows of windows and groups, they are flushed."`
 	StopTimeout Duration `yaml:"stop_timeout" default:"15s" min:"1s" max:"10m" doc:"How long the last flush may take when weir is asked to stop; after it exit 75, and what was not flushed is read again."`
 }
 

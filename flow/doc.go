@@ -24,7 +24,7 @@
 //	    │                       ├───────► GaveUp    the time for it was over
 //	    └───────────────────────┴───────► Refused   the sink will never take it
 //
-// Flushes come at the multiples of an interval, which is longer while the log is far ahead
+// Flushes come at the multiples of an interval, which is longer while the process is behind
 // ([Machine.Behind]), and early if memory is nearly used up.
 //
 // The order of a flush is: take the workers' changes; write them; when they are

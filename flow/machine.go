@@ -17,7 +17,7 @@ const Never Time = math.MaxInt64
 // Config holds the intervals and the memory budget.
 type Config struct {
 	Flush  Time                  // from one flush to the next, above 0: flushes come at the multiples of it
-	Behind Time                  // the same while the log is far ahead, at least Flush: see Machine.Behind
+	Behind Time                  // the same while the process is behind, at least Flush: see Machine.Behind
 	Memory Budget                // bytes, above 0
 	Rows   int64                 // of (window, group) that are flushed before the interval is over, above 0: see Machine.Held
 	Retry  backoff.Backoff[Time] // after a write that failed
@@ -134,14 +134,14 @@ func (m *Machine) Held(workers, rows int64) {
 
 // Behind tells the machine how far behind the log the process is: how long it will take, at
 // its present pace, until it has read one of its partitions to the end; and how many bytes
-// the workers hold. While that takes longer than the long interval, and a quarter of the
-// memory suffices, the long interval holds: larger flushes cost the sink less, and all
-// that waits in the log is older than the interval. The interval that has begun changes,
+// the workers hold. While that takes as long as the short interval, and a quarter of the
+// memory suffices, the long interval holds: larger flushes cost the sink less, and what
+// waits in the log is not seen for longer than that anyway. The interval that has begun changes,
 // too. It decides when rows are written, and nothing about what is in them.
 func (m *Machine) Behind(left Time, workers int64) {
 	m.late = left >= m.cfg.Flush/4
 	interval := m.cfg.Flush
-	if left >= m.cfg.Behind && m.cfg.Memory.Roomy(workers+m.outbox.bytes()) {
+	if left >= m.cfg.Flush && m.cfg.Memory.Roomy(workers+m.outbox.bytes()) {
 		interval = m.cfg.Behind
 	}
 	m.flushAt += interval - m.interval

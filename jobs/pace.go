@@ -11,7 +11,7 @@ import (
 // because it merges more parts.
 const flushRows = 1 << 17
 
-// behind returns the interval between two flushes while the log is far ahead, given the
+// behind returns the interval between two flushes while the process is behind, given the
 // one that is configured.
 func behind(flush time.Duration) time.Duration {
 	return max(flush, min(5*flush, 5*time.Second))

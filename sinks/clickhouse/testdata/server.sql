@@ -127,7 +127,7 @@ ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
 ORDER BY (window_start, `page`, `country`)
 TTL flushed_at + toIntervalSecond(34560000)
-SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, auto_statistics_types = ''
+SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, merge_selector_base = 16, auto_statistics_types = ''
 COMMENT 'What weir writes: counts by slot and sketch states, by window and group. Rows with equal keys merge.';
 
 -- clicks_places_state
@@ -234,7 +234,7 @@ ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
 ORDER BY (window_start, `cell`)
 TTL flushed_at + toIntervalSecond(604800)
-SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, auto_statistics_types = ''
+SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, merge_selector_base = 16, auto_statistics_types = ''
 COMMENT 'What weir writes: counts by slot and sketch states, by window and group. Rows with equal keys merge.';
 
 -- locations_v3_places_state
@@ -307,7 +307,7 @@ ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
 ORDER BY window_start
 TTL flushed_at + toIntervalSecond(604800)
-SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, auto_statistics_types = ''
+SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, merge_selector_base = 16, auto_statistics_types = ''
 COMMENT 'What weir writes: counts by slot and sketch states, by window and group. Rows with equal keys merge.';
 
 -- total_5m_rollup

@@ -125,7 +125,7 @@ ENGINE = ReplicatedAggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
 ORDER BY (window_start, `page`, `country`)
 TTL flushed_at + toIntervalSecond(34560000)
-SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, auto_statistics_types = ''
+SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, merge_selector_base = 16, auto_statistics_types = ''
 COMMENT 'What weir writes: counts by slot and sketch states, by window and group. Rows with equal keys merge.';
 
 -- clicks_1m_rollup
