@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"weir/internal/await"
@@ -191,6 +193,32 @@ func TestSpansWithoutALeader(t *testing.T) {
 	if s.Trouble() != "" {
 		t.Errorf("there is still trouble: %s", s.Trouble())
 	}
+}
+
+// Newer counts the records of a time and later ones, and names partitions without a leader as Spans does.
+func TestNewer(t *testing.T) {
+	c := four(t)
+	client := newClient(t, c.ListenAddrs(), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	now := time.Now().Truncate(time.Millisecond)
+	for i := range 6 { // five records of now or before are there
+		r := &kgo.Record{Topic: "four", Partition: 1, Value: []byte("later"), Timestamp: now.Add(time.Duration(i) * time.Hour)}
+		if err := client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "four"})
+	newer := func(than time.Time, missing []int32, want map[int32]int64) {
+		t.Helper()
+		if got, err := s.Newer(await.Context(t), than); !maps.Equal(got, want) || !slices.Equal(misses(err), missing) {
+			t.Errorf("newer than %v: %v, %v; want %v", than.Sub(now), got, err, want)
+		}
+	}
+	newer(now.Add(time.Hour), nil, map[int32]int64{1: 5})
+	newer(now.Add(5*time.Hour), nil, map[int32]int64{1: 1})
+	newer(now.Add(6*time.Hour), nil, map[int32]int64{})
+	newer(time.UnixMilli(0), nil, map[int32]int64{0: 5, 1: 11, 2: 5, 3: 5})
+	without(c, 2)
+	newer(time.UnixMilli(0), []int32{2}, map[int32]int64{0: 5, 1: 11, 3: 5})
 }
 
 // The partitions of a broker that does not answer are missing, and those of the other are there.

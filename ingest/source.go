@@ -105,6 +105,19 @@ func (s *Source) Spans(ctx context.Context) (map[int32]event.Span, error) {
 	return spans, err
 }
 
+// Newer returns how many offsets each partition has from the first record of a time or later on. Of missing
+// partitions it says what Spans does.
+func (s *Source) Newer(ctx context.Context, than time.Time) (map[int32]int64, error) {
+	_, logs, err := s.logs(ctx, "asking for the records of a time", (*topic).all, edge{at: than.UnixMilli()}, logEnd)
+	newer := make(map[int32]int64, len(logs))
+	for p, at := range logs {
+		if at[0] >= 0 { // -1: there is none
+			newer[p] = at[1] - at[0]
+		}
+	}
+	return newer, err
+}
+
 // Assign returns all partitions of the topic, without a group, for tools. The
 // Generation ends with ctx or Close; it does not notice added partitions, nor the leaders of
 // Missing ones, and Commit is refused.

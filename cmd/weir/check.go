@@ -223,7 +223,11 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) (
 		k.warn("kafka", subject, fmt.Sprintf("no broker is in kafka.rack %q, so partitions are read from their leaders; "+
 			"the brokers' racks (broker.rack) are %q", rack, t.Racks))
 	}
+	if advice := unracked(cfg.Kafka.Rack, t.Racks); advice != "" {
+		k.warn("kafka", subject, advice)
+	}
 	k.result("kafka", subject, spelling.Count(t.Partitions, "partition"), nil, 0)
+	k.scale(ctx, j, src)
 	k.readers(ctx, cfg, j, src)
 	k.transactions(ctx, cfg, j, src)
 	if k.samples > 0 {

@@ -16,6 +16,7 @@
 //	sample.go     weir check --sample: the newest records under a job's rules
 //	tap.go        weir tap: records as they come, with their outcomes
 //	check.go      weir check: one line for each thing it looks at
+//	scale.go      what check says of a job's chunk at the rate of its topic, and of racks
 //	verify.go     weir verify, and the flags for a span of windows
 //	audit.go      the audit that a running process repeats
 //	findings.go   the sentence and the remedy for each class of findings
