@@ -21,12 +21,13 @@ func TestSetFunctions(t *testing.T) {
 			t.Errorf("of %d bits: %s, want %s", n, got, want)
 		}
 	}
-	var ids bitmap.Activity
+	var ids bitmap.Pool
+	ids.Grow(1)
 	for _, id := range []string{"7", "", "6f1c2a4e-2b0f-4f0c-9a53-5d1d2f1b7c11", "ü"} {
-		ids.Add(set.Hash(nil, []byte(id)))
+		ids.Add(0, set.Hash(nil, []byte(id)))
 	}
 	got := one(t, c, fmt.Sprintf("SELECT arrayMap(id -> weirSetHas(s, id), ['7', '', '6f1c2a4e-2b0f-4f0c-9a53-5d1d2f1b7c11', 'ü', '8', '07']), weirSetHas(s, 7), weirSetHas(s, 8) FROM (SELECT CAST(unhex('%x'), 'AggregateFunction(groupBitmap, UInt32)') AS s)",
-		ids.AppendClickHouse(nil)))
+		ids.AppendClickHouse(nil, 0)))
 	if got != "([1,1,1,1,0,0],1,0)" {
 		t.Errorf("members: %s", got)
 	}
