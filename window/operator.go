@@ -243,6 +243,9 @@ func (o *Operator) count(pt *Partition) {
 	if c.gen != o.gen {
 		c.gen = o.gen
 		c.row = o.table.row(d.window, pt.groups.key(g), g.hash)
+		if c.count > 0 {
+			o.table.rows[c.row].partial = true
+		}
 		pt.dirty = append(pt.dirty, g.cell-1)
 	}
 	c.count++

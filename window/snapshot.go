@@ -132,11 +132,12 @@ func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
 }
 
 // copyRow merges one row's sketches, of the wanted measures (nil: all), into
-// another table and returns its row there.
+// another table and returns its row there. It is whole if both are.
 func (t *Table) copyRow(into *Table, i uint32, wanted []bool) uint32 {
 	key := t.key(&t.rows[i])
 	// rowHash is not undone: the group's own hash is worked out again.
 	to := into.row(t.rows[i].window, key, groupHash(key))
+	into.rows[to].partial = into.rows[to].partial || t.rows[i].partial
 	for c := range t.columns {
 		if wanted != nil && !wanted[c] {
 			continue

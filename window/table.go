@@ -33,6 +33,7 @@ type row struct {
 	key, len uint32     // the group in keys
 	hits     uint32     // set by Seal: first of this row's hits
 	nhits    uint32     // set by Seal: how many
+	partial  bool       // a cell of it had counts at the Take before: the sketches lack their events
 }
 
 // A hit is the count of one slot in one row. It is the total since the
@@ -78,7 +79,7 @@ func (t *Table) byMember() int {
 
 // Bytes returns about how many bytes the table holds in memory, sketches included.
 func (t *Table) Bytes() int {
-	n := cap(t.rows)*24 + cap(t.keys) + t.index.Bytes() + cap(t.hits)*24 + cap(t.order)*4
+	n := cap(t.rows)*32 + cap(t.keys) + t.index.Bytes() + cap(t.hits)*24 + cap(t.order)*4
 	for _, c := range t.columns {
 		n += c.Bytes()
 	}
@@ -195,6 +196,19 @@ func (t *Table) Rows(yield func(Row) bool) {
 
 // Row returns row i, below Len, of a sealed table in the order of Rows.
 func (t *Table) Row(i int) Row { return Row{t, t.order[i]} }
+
+// Whole reports whether each slot of the row had a count of 0 at the Take before. Then the
+// row's values are of all events that its hits count, and its numbers are those of the
+// window as far as these slots say, whoever counts them, and when: they only grow with the hits.
+func (r Row) Whole() bool { return !r.t.rows[r.i].partial }
+
+// Sum returns the sum of the row's hits.
+func (r Row) Sum() (sum uint64) {
+	for _, n := range r.Hits {
+		sum += n
+	}
+	return sum
+}
 
 // Spec returns the spec that says what the row means.
 func (r Row) Spec() *Spec { return r.t.spec }

@@ -322,7 +322,11 @@ func TestReuseMerged(t *testing.T) {
 // pure reads logs in one pass and in pieces, and compares what is stored.
 func pure(t *testing.T, r *rand.Rand, s *Spec, logs map[int32][]event.Record, end int64, name string) {
 	t.Helper()
-	want := render(whole(t, s, logs, end))
+	one := whole(t, s, logs, end)
+	want, of := render(one), map[string]Row{}
+	for row := range one.Table.Rows {
+		of[fmt.Sprint(row.Window(), row.Group(nil))] = row
+	}
 
 	var all []*Changes
 	for p := range int32(3) {
@@ -361,10 +365,31 @@ func pure(t *testing.T, r *rand.Rand, s *Spec, logs map[int32][]event.Record, en
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	got := &Changes{Table: NewTable(s)}
 	for _, c := range all {
-		got.Merge(c)
+		if got.Merge(c); r.IntN(8) == 0 {
+			got.Table.Seal()
+			numbersOf(t, name, got.Table, of)
+		}
 	}
 	if g := render(got); g != want {
 		t.Fatalf("%s: stored values differ from those of one pass\n%s", name, diff(want, g))
+	}
+}
+
+// numbersOf checks that a whole row that counts as many events as the log has gives the
+// numbers of the log, and one that counts less no greater ones.
+func numbersOf(t *testing.T, name string, table *Table, of map[string]Row) {
+	t.Helper()
+	for row := range table.Rows {
+		key := fmt.Sprint(row.Window(), row.Group(nil))
+		want := of[key]
+		for i, m := range table.Spec().Measures {
+			if m.Kind.ByMember || m.Kind.Additive || !row.Whole() {
+				continue
+			}
+			if got, most := row.Number(i), want.Number(i); got > most || got < most && row.Sum() == want.Sum() {
+				t.Fatalf("%s: %s of a whole row of %s with %d of %d events is %d, that of the log %d", name, m.Name, key, row.Sum(), want.Sum(), got, most)
+			}
+		}
 	}
 }
 
