@@ -71,7 +71,7 @@ const (
 func (m *member) start() {
 	m.alive, m.paused, m.leaving, m.phase, m.generation, m.run = true, false, false, joining, -1, nil
 	m.spec = m.s.version()
-	m.roller = &roller{asked: -fresh}
+	m.roller = &roller{spec: m.spec, asked: -fresh}
 	m.s.group.rebalance()
 }
 
@@ -233,7 +233,7 @@ func (r *run) drive() {
 		if rd.Commit != nil {
 			r.uncommitted = rd.Commit
 		}
-		if rd.Write != nil && r.forgotten() {
+		if rd.Write != nil && r.forgotten() && (rd.Write.Table.Len() == 0 || s.faults.IntN(2) == 0) { // or it learns of it when rows are answered
 			r.giveUp()
 			return
 		}
@@ -386,7 +386,7 @@ func (r *run) pass() bool {
 // answered handles the answer to the last insert.
 func (r *run) answered(err error) {
 	there := false
-	if err == nil {
+	if err == nil && !r.forgotten() {
 		there, err = r.write.acknowledged(r.m.s, r)
 	}
 	switch {

@@ -44,6 +44,12 @@ const (
 	TailForgotten  // rows that a rollup leaves in the live tail do not hold back what it notes
 	MadeTrusted    // a process trusts what it remembers of its rollups after the rounds fell
 
+	CheckedFirst      // a rollup checks the numbers of whole rows before its round is open
+	WindowChecked     // it checks them by window, as the sum of what flushes wrote
+	HitsChecked       // it takes numbers that a rollup made for those of whole rows
+	MeasuresUnchecked // it takes those of a process that counts fewer measures
+	Unstamped         // it takes numbers and leaves their windows' round as it is
+
 	Unforgotten // a process goes on after the sink has forgotten what it acknowledged
 
 	CommitFirst     // the offset is committed before the insert is answered
@@ -55,6 +61,7 @@ const (
 	GateStuck       // the memory gate never opens again
 	FlightForgotten // a process leaves while its insert is under way
 
+	PartNumbered // a row that is not whole gives its numbers
 	OutcomesKept // a chunk's outcomes begin where the last chunk's ended
 	CapKept      // the cap on groups counts the worker's groups, not the chunk's
 	RepeatLost   // a repeated id is not noted in its chunk's filter
@@ -69,28 +76,36 @@ const (
 )
 
 var mistakes = [Mistakes]struct{ name, text string }{
-	None:            {"none", "nothing"},
-	Increments:      {"increments", "counts sent as increments"},
-	Tokens:          {"tokens", "increments with deduplication tokens over variable bounds"},
-	MidChunk:        {"mid-chunk", "resume in the middle of a chunk"},
-	LastWins:        {"last-wins", "the last write wins, without a merge"},
-	WallClock:       {"wall-clock", "lateness by the wall clock"},
-	Watermark:       {"watermark", "a watermark that decides content"},
-	NoWarmUp:        {"no-warm-up", "no warm-up of the deduplication filter"},
-	LedgerFirst:     {"ledger-first", "ledger written before the rows"},
-	EpochKept:       {"epoch-kept", "epoch not raised for a recreated topic"},
-	GapUnwritten:    {"gap-unwritten", "expired records skipped silently"},
-	NewFromEnd:      {"new-from-end", "new partitions read from their end"},
-	PartAlone:       {"part-alone", "a topic decided about by each partition alone"},
-	EpochLatest:     {"epoch-latest", "the latest epoch taken for the topic's"},
-	SlotShared:      {"slot-shared", "slots of two partitions are one"},
-	WhereLost:       {"where-lost", "a process without the conditions of a measure"},
-	TopsMerged:      {"tops-merged", "top lists of a slot added up, not replaced"},
-	NeverOvertaken:  {"never-overtaken", "a writer does not look at the round after its insert"},
-	LooksFirst:      {"looks-first", "a rollup lists windows before its round is open"},
-	NotedFirst:      {"noted-first", "a rollup notes that it is done before it writes"},
-	TailForgotten:   {"tail-forgotten", "rows left in the live tail hold nothing back"},
-	MadeTrusted:     {"made-trusted", "rollups remembered after the rounds fell"},
+	None:           {"none", "nothing"},
+	Increments:     {"increments", "counts sent as increments"},
+	Tokens:         {"tokens", "increments with deduplication tokens over variable bounds"},
+	MidChunk:       {"mid-chunk", "resume in the middle of a chunk"},
+	LastWins:       {"last-wins", "the last write wins, without a merge"},
+	WallClock:      {"wall-clock", "lateness by the wall clock"},
+	Watermark:      {"watermark", "a watermark that decides content"},
+	NoWarmUp:       {"no-warm-up", "no warm-up of the deduplication filter"},
+	LedgerFirst:    {"ledger-first", "ledger written before the rows"},
+	EpochKept:      {"epoch-kept", "epoch not raised for a recreated topic"},
+	GapUnwritten:   {"gap-unwritten", "expired records skipped silently"},
+	NewFromEnd:     {"new-from-end", "new partitions read from their end"},
+	PartAlone:      {"part-alone", "a topic decided about by each partition alone"},
+	EpochLatest:    {"epoch-latest", "the latest epoch taken for the topic's"},
+	SlotShared:     {"slot-shared", "slots of two partitions are one"},
+	WhereLost:      {"where-lost", "a process without the conditions of a measure"},
+	TopsMerged:     {"tops-merged", "top lists of a slot added up, not replaced"},
+	NeverOvertaken: {"never-overtaken", "a writer does not look at the round after its insert"},
+	LooksFirst:     {"looks-first", "a rollup lists windows before its round is open"},
+	NotedFirst:     {"noted-first", "a rollup notes that it is done before it writes"},
+	TailForgotten:  {"tail-forgotten", "rows left in the live tail hold nothing back"},
+	MadeTrusted:    {"made-trusted", "rollups remembered after the rounds fell"},
+	CheckedFirst:   {"checked-first", "numbers checked before the round is open"},
+	WindowChecked:  {"window-checked", "numbers checked by window, not by group"},
+	HitsChecked:    {"hits-checked", "numbers that a rollup made pass the check"},
+
+	MeasuresUnchecked: {"measures-unchecked", "numbers of fewer measures pass the check"},
+
+	Unstamped: {"unstamped", "a longer rollup does not learn of taken numbers"},
+
 	Unforgotten:     {"unforgotten", "counting goes on after the sink went back"},
 	CommitFirst:     {"commit-first", "flow: commit before the insert is answered"},
 	DropFailed:      {"drop-failed", "flow: changes dropped when their insert fails"},
@@ -100,6 +115,7 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	GateOpen:        {"gate-open", "flow: fetching goes on over the memory budget"},
 	GateStuck:       {"gate-stuck", "flow: the memory gate stays closed"},
 	FlightForgotten: {"flight-forgotten", "flow: a process leaves while its insert is under way"},
+	PartNumbered:    {"part-numbered", "window: numbers of a row that is not whole"},
 	OutcomesKept:    {"outcomes-kept", "window: outcomes not reset at the end of a chunk"},
 	CapKept:         {"cap-kept", "window: groups capped by worker, not by chunk"},
 	RepeatLost:      {"repeat-lost", "window: a repeat is not noted in the filter"},

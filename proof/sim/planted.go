@@ -33,6 +33,8 @@ var patches = []patch{
 	{GateStuck, "flow/gate.go", "g.closed = false",
 		"g.closed = g.closed && planted"},
 
+	{PartNumbered, "window/operator.go", "if c.count > 0 {",
+		"if c.count > 0 && !planted {"},
 	{OutcomesKept, "window/partition.go", "pt.outcomes, pt.events = [Outcomes]uint64{}, Events{}",
 		"if pt.events = (Events{}); !planted { pt.outcomes = [Outcomes]uint64{} }"},
 	{CapKept, "window/partition.go", "pt.groups.reset()",

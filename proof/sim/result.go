@@ -30,6 +30,7 @@ type Totals struct {
 	Rows    int // in inserts
 
 	Rollups   int // of one level, to their end
+	Taken     int // windows whose numbers whole rows gave
 	Views     int // that were read
 	Overtaken int // inserts that were made again because a round was opened meanwhile
 
@@ -48,6 +49,7 @@ func (t *Totals) add(o *Totals) {
 	t.Inserts += o.Inserts
 	t.Rows += o.Rows
 	t.Rollups += o.Rollups
+	t.Taken += o.Taken
 	t.Views += o.Views
 	t.Overtaken += o.Overtaken
 	t.Replays += o.Replays

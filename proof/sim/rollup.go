@@ -8,14 +8,15 @@ import (
 
 	"weir/event"
 	"weir/flow/rounds"
+	"weir/window"
 )
 
 // Rollups as sinks/clickhouse makes them, with the same package rounds: the first level
-// has the windows of the state rows, the second is made from the first. Any process may
+// has the windows of the state rows, and the numbers of whole ones; the second is made from the first. Any process may
 // roll up at any time, some at once. Each statement is a step: a process may be killed or
 // stopped between any two, and a statement may be refused, land late, or land without
-// an answer. Counts stand for everything that a row has, because one statement reads
-// and writes all of it.
+// an answer. Of the measures the first level has the numbers of those that count ids. Counts stand for
+// everything else that a row has, because one statement reads and writes all of it.
 
 // longer is how many windows of the first level a window of the second has.
 const longer = 4
@@ -70,6 +71,7 @@ func (s *schedule) length() int64 { return int64(s.spec.Window) / 1000 }
 
 // A roller is what a process keeps for its rollups, and the one that is under way.
 type roller struct {
+	spec    *window.Spec
 	current rounds.Current
 	asked   int // step
 	made    [2]rounds.Made
@@ -160,7 +162,7 @@ func (r *rolling) roll(past bool) error {
 		if err != nil {
 			return err
 		}
-		if now > done {
+		if now > done && r.p.spec == s.spec { // a process that lacks a measure notes nothing
 			if err := r.write(func() { k.done[level] = max(k.done[level], now) }); err != nil {
 				return err
 			}
@@ -178,6 +180,7 @@ type statements struct {
 	level        int
 	since, round uint64
 	before       []rounds.Window
+	right        map[int64]bool // CheckedFirst: before the round is open
 }
 
 func (r *statements) Touched() ([]rounds.Window, error) {
@@ -191,6 +194,9 @@ func (r *statements) Touched() ([]rounds.Window, error) {
 		return r.before, nil
 	}
 	r.before = r.s.sink.touched(r.level, r.since)
+	if r.round == 0 {
+		r.right = r.s.sink.right(r.p.spec)
+	}
 	list := slices.Clone(r.before)
 	if r.s.mistake == TailForgotten {
 		for n := range list {
@@ -218,10 +224,26 @@ func (r *statements) Open(round uint64) error {
 
 func (r *statements) Make(list []rounds.Window) error {
 	s := r.s
+	if r.level == 0 {
+		if !r.yield() {
+			return errDead
+		}
+		if s.sink.down {
+			return errRefused
+		}
+		if s.mistake != CheckedFirst {
+			r.right = s.sink.right(r.p.spec)
+		}
+		for _, w := range list {
+			if r.right[w.Start] {
+				s.totals.Taken++
+			}
+		}
+	}
 	for at := r.p.rolled.Begin(r.p.last(s)); ; {
 		for rest := list; len(rest) > 0; {
 			n := 1 + s.rolls.IntN(len(rest))
-			if err := r.write(s.sink.merged(r.level, rest[:n], at.Stamp)); err != nil {
+			if err := r.write(s.sink.merged(r, rest[:n], at.Stamp)); err != nil {
 				return err
 			}
 			rest = rest[n:]
@@ -233,6 +255,43 @@ func (r *statements) Make(list []rounds.Window) error {
 			return nil
 		}
 	}
+}
+
+// right returns the windows of which whole rows gave all numbers: of each row those of as many events as it has,
+// and of the measures that the process counts.
+func (k *sink) right(spec *window.Spec) map[int64]bool {
+	measures := 0
+	for i := range spec.Measures {
+		if !spec.Measures[i].Kind.ByMember {
+			measures++
+		}
+	}
+	right, differ := map[int64]bool{}, map[int64]uint64{}
+	for n := range k.rows {
+		row := &k.rows[n]
+		ok := row.flushed.events == row.total && row.flushed.measures == measures
+		switch k.s.mistake {
+		case WindowChecked:
+			differ[row.start] += row.flushed.copies - row.total
+			continue
+		case HitsChecked:
+			ok = row.rolled == row.total
+		case MeasuresUnchecked:
+			ok = row.flushed.events == row.total
+		}
+		if !ok {
+			differ[row.start]++
+		}
+	}
+	for n := range k.rows {
+		right[k.rows[n].start] = differ[k.rows[n].start] == 0
+	}
+	return right
+}
+
+// number returns the numbers of a row's states, of the measures that the process counts.
+func (k *sink) number(row *storedRow, spec *window.Spec) numbers {
+	return k.s.numbers(spec, func(m int) uint64 { return k.states.of[m].(*poolKeeper).pool.(*hllPool).Count(row.state) })
 }
 
 // write sends a statement that writes, and waits until it is applied and answered.
@@ -290,26 +349,32 @@ func (k *sink) touched(level int, since uint64) (list []rounds.Window) {
 }
 
 // merged reads the rows that some windows are made of, and returns what writes the
-// windows.
-func (k *sink) merged(level int, list []rounds.Window, stamp uint64) (apply func()) {
+// windows. Windows that are right already are only stamped, for the second level.
+func (k *sink) merged(of *statements, list []rounds.Window, stamp uint64) (apply func()) {
 	type result struct {
-		row  int
-		hits uint64
+		row     int
+		hits    uint64
+		numbers numbers
 	}
 	var results []result
 	in := func(start int64) bool {
 		return slices.ContainsFunc(list, func(w rounds.Window) bool { return w.Start == start })
 	}
-	if level == 0 {
+	if of.level == 0 {
 		for n := range k.rows {
-			if in(k.rows[n].start) {
-				results = append(results, result{n, k.rows[n].total})
+			switch row := &k.rows[n]; {
+			case !in(row.start), of.right[row.start] && k.s.mistake == Unstamped:
+			case of.right[row.start]:
+				results = append(results, result{row: n})
+			default:
+				results = append(results, result{n, row.total, k.number(row, of.p.spec)})
 			}
 		}
 		return func() {
 			for _, r := range results {
 				row := &k.rows[r.row]
 				row.rolled, row.rolledIn = max(row.rolled, r.hits), max(row.rolledIn, stamp)
+				row.numbers.raise(r.numbers)
 			}
 		}
 	}
@@ -319,7 +384,7 @@ func (k *sink) merged(level int, list []rounds.Window, stamp uint64) (apply func
 			for _, i := range l.from {
 				hits += k.rows[i].rolled
 			}
-			results = append(results, result{n, hits})
+			results = append(results, result{row: n, hits: hits})
 		}
 	}
 	return func() {
@@ -475,7 +540,7 @@ func (s *schedule) judgeRollups() {
 	for _, m := range s.members {
 		m.roller.end()
 	}
-	p := &roller{}
+	p := &roller{spec: s.spec}
 	last := &rolling{s: s, p: p, yield: func() bool { // every statement lands at once
 		for _, l := range k.landing {
 			l.apply()
@@ -490,6 +555,9 @@ func (s *schedule) judgeRollups() {
 		row := &s.sink.rows[n]
 		if row.rolled < row.sure || row.rolled > row.total {
 			s.fail("the rollup has %d events of row %s, the rows have %d, of which %d were acknowledged", row.rolled, name([]byte(row.key)), row.total, row.sure)
+		}
+		if got, want := row.numbers, s.sink.number(row, s.spec); got != want && row.rolled == row.total && !slices.ContainsFunc(row.hits, func(h hit) bool { return s.strained(h.slot) }) {
+			s.fail("the rollup has the numbers %d of row %s, the rows have %d", got, name([]byte(row.key)), want)
 		}
 		if row.stamp >= k.done[0] {
 			s.fail("row %s is in the live tail after everything was rolled up", name([]byte(row.key)))

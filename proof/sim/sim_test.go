@@ -29,6 +29,9 @@ func TestSchedules(t *testing.T) {
 			t.Errorf("%v never happened: the runs test less than they say", f)
 		}
 	}
+	if totals.Taken == 0 {
+		t.Error("no window had the numbers of whole rows")
+	}
 	t.Logf("%d schedules, %+v", n, totals)
 }
 

@@ -49,7 +49,22 @@ type storedRow struct {
 	stamp    uint64   // the latest round in which it was written
 	rolled   uint64   // what the first rollup has
 	rolledIn uint64   // the latest round in which that was written; 0: never
+	numbers  numbers  // what it has of measures
+	flushed  flushed  // of the whole rows that gave numbers
 	long     int      // its row of the second rollup
+}
+
+// numbers are those of the measures that count ids: users and, if there is one, the added measure.
+type numbers [2]uint64
+
+func (n *numbers) raise(o numbers) { n[0], n[1] = max(n[0], o[0]), max(n[1], o[1]) }
+
+// flushed is the greatest pair of how many events a whole row had and how many measures, and the sum of
+// these events: of rows that are not merged yet, and so counted twice if an insert is repeated.
+type flushed struct {
+	events   uint64
+	measures int
+	copies   uint64
 }
 
 type hit struct {
@@ -100,7 +115,8 @@ type insert struct {
 
 	at       rounds.Stamping // of rows
 	rows     []sentRow
-	measures []int // the measure of the spec, by state of a row
+	whole    []sentRow // rows whose numbers the rollup gets
+	measures []int     // the measure of the spec, by state of a row
 	data     []byte
 	hits     []hit
 	places   []sentPlace
@@ -114,6 +130,7 @@ type sentRow struct {
 	hits   []hit
 	states [][]byte
 	stored int // the row of the sink that it was merged into
+	numbers
 }
 
 type sentPlace struct {
@@ -121,8 +138,8 @@ type sentPlace struct {
 	place place
 }
 
-// A write is the sequence of inserts that makes changes durable: rows,
-// positions, dead letters, ledger. Each is sent when the previous one is
+// A write is the sequence of inserts that makes changes durable: rows, then the numbers of
+// whole ones, positions, dead letters, ledger. Each is sent when the previous one is
 // answered.
 type write struct {
 	stages []*insert
@@ -190,7 +207,10 @@ func (s *schedule) encode(r *run, c *window.Changes) *write {
 	w := &write{}
 	spec := r.m.spec
 	if c.Table.Len() > 0 {
-		w.stages = append(w.stages, s.encodeRows(r, spec, c))
+		rows, numbers := s.encodeRows(r, spec, c)
+		if w.stages = append(w.stages, rows); len(numbers.whole) > 0 {
+			w.stages = append(w.stages, numbers)
+		}
 	}
 	for m := range spec.Measures {
 		if places := geo.Of(c.Table, m); places != nil && places.Len() > 0 {
@@ -214,8 +234,10 @@ func (s *schedule) encode(r *run, c *window.Changes) *write {
 	return w
 }
 
-func (s *schedule) encodeRows(r *run, spec *window.Spec, c *window.Changes) *insert {
-	i := &insert{rows: make([]sentRow, 0, c.Table.Len()), token: r.cheat.token(c)}
+// encodeRows encodes the rows of changes and, as another insert, the numbers of those that are whole. A sink
+// decides by the cost whether to write these.
+func (s *schedule) encodeRows(r *run, spec *window.Spec, c *window.Changes) (i, numbers *insert) {
+	i = &insert{rows: make([]sentRow, 0, c.Table.Len()), token: r.cheat.token(c)}
 	for m := range spec.Measures {
 		if !spec.Measures[m].Kind.ByMember {
 			i.measures = append(i.measures, m)
@@ -223,6 +245,8 @@ func (s *schedule) encodeRows(r *run, spec *window.Spec, c *window.Changes) *ins
 	}
 	var group [2][]byte
 	states := make([][]byte, 0, c.Table.Len()*len(i.measures))
+	numbers = &insert{measures: i.measures}
+	gives := s.rolls.IntN(4) > 0
 	// Slices of data stay valid when data moves to a larger array.
 	i.data = make([]byte, 0, 64*c.Table.Len())
 	for row := range c.Table.Rows {
@@ -241,10 +265,14 @@ func (s *schedule) encodeRows(r *run, spec *window.Spec, c *window.Changes) *ins
 			states = append(states, i.data[from:len(i.data):len(i.data)])
 		}
 		sent.states = states[at:len(states):len(states)]
+		if gives && row.Whole() {
+			sent.numbers = s.numbers(spec, row.Number)
+			numbers.whole = append(numbers.whole, sent)
+		}
 		i.rows = append(i.rows, sent)
 	}
 	s.totals.Rows += len(i.rows)
-	return i
+	return i, numbers
 }
 
 // appendKey appends a row's key: its window and the texts of its group.
@@ -279,6 +307,11 @@ func (k *sink) apply(i *insert) {
 	for n := range i.rows {
 		if !missing() {
 			k.merge(&i.rows[n], i.measures, i.at.Stamp)
+		}
+	}
+	for n := range i.whole {
+		if !missing() {
+			k.finish(&i.whole[n], len(i.measures))
 		}
 	}
 	for _, p := range i.places {
@@ -327,6 +360,35 @@ func (k *sink) merge(row *sentRow, measures []int, stamp uint64) {
 			s.fail("state of measure %s: %v", s.spec.Measures[m].Name, err)
 		}
 	}
+}
+
+// finish merges the numbers of a whole row into the rollup. Its state row is there.
+func (k *sink) finish(row *sentRow, measures int) {
+	n, ok := k.index[string(row.key)]
+	if !ok {
+		k.s.fail("the rollup gets the numbers of row %s, which is not there", name(row.key))
+		return
+	}
+	stored, is := &k.rows[n], flushed{measures: measures}
+	for _, h := range row.hits {
+		is.events += h.count
+	}
+	stored.rolled = max(stored.rolled, is.events)
+	stored.numbers.raise(row.numbers)
+	is.copies = stored.flushed.copies + is.events
+	if old := stored.flushed; cmp.Or(cmp.Compare(old.events, is.events), cmp.Compare(old.measures, is.measures)) > 0 {
+		is.events, is.measures = old.events, old.measures
+	}
+	stored.flushed = is
+}
+
+// numbers returns what of has of the measures that count ids.
+func (s *schedule) numbers(spec *window.Spec, of func(m int) uint64) (n numbers) {
+	n[0] = of(0)
+	if last := len(spec.Measures) - 1; spec.Measures[last].Name == addedMeasure {
+		n[1] = of(last)
+	}
+	return n
 }
 
 // merge merges a count and returns by how much the row's count changed.
