@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/sinks/clickhouse/schema"
 	"weir/window"
 )
 
@@ -45,6 +46,15 @@ func (j *Job) Spec() *window.Spec {
 		s.HashKey = &key
 	}
 	return s
+}
+
+// Stored returns the job, with its spec, in the form of the sink.
+func (j *Job) Stored(s *window.Spec) schema.Job {
+	job := schema.Job{Spec: s, Topic: j.Topic, Place: j.Place, Keep: time.Duration(j.Keep)}
+	for _, r := range j.Rollups {
+		job.Rollups = append(job.Rollups, schema.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep), KeepStates: time.Duration(r.KeepStates)})
+	}
+	return job
 }
 
 func millis(d Duration) event.Time { return event.Time(time.Duration(d).Milliseconds()) }

@@ -7,11 +7,11 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"weir/event"
+	"weir/sinks/clickhouse/migrate"
 	"weir/sketches/bloom"
 	"weir/sketches/limits"
 	"weir/window"
@@ -197,61 +197,16 @@ func (v *validator) filter(at string, capacity int, rate float64, what string) {
 	}
 }
 
-// OurTables are the tables and views that weir has of its own.
-var OurTables = []string{"weir_schema", "weir_jobs", "weir_ledger", "weir_dead_letters", "weir_rollups", "weir_audit", "weir_audit_rows", "weir_audit_states"}
-
 // tables checks that no two jobs, and no two parts of a job, have a table or
 // view of the same name.
 func (v *validator) tables() {
-	owner := map[string]string{}
-	for _, table := range OurTables {
-		owner[table], owner[table+allShards] = "weir itself", "weir itself"
-	}
+	owners := migrate.OwnNames()
 	for i := range v.cfg.Jobs {
 		j := &v.cfg.Jobs[i]
-		for _, table := range j.Tables() {
-			if !v.must(owner[table] == "", j.Place+".name", "%s needs the table or view %s, which %s has already; rename the job or its measure", j.Name, table, owner[table]) {
-				break // one message is enough
-			}
-			owner[table] = j.Place
+		l, err := j.Stored(j.Spec()).Plan()
+		if v.must(err == nil, j.Place, "%v; rename the measure", err) {
+			name, other := owners.Claim(l, j.Place)
+			v.must(name == "", j.Place+".name", "%s needs the table or view %s, which %s has already; rename the job or its measure", j.Name, name, other)
 		}
 	}
-}
-
-// allShards ends the name of what reads a table on all shards.
-const allShards = "_all"
-
-// Tables lists the tables and views that a job gets, and the names that the tables have
-// on shards.
-func (j *Job) Tables() (all []string) {
-	base := j.Name
-	if j.Version > 1 {
-		base += "_v" + strconv.Itoa(j.Version)
-	}
-	table := func(name string) { all = append(all, base+"_"+name, base+"_"+name+allShards) }
-	view := func(name string) { all = append(all, j.Name+"_"+name) }
-	table("state")
-	for _, r := range j.Rollups {
-		table(r.Window.String() + "_rollup")
-		view(r.Window.String())
-	}
-	totals := []string{"over", "calendar", "cumulative"}
-	for _, m := range j.Measures {
-		k := m.kind()
-		if k.ByMember {
-			table(m.Name + "_state")
-			view(m.Name)
-		}
-		if k.Config.People && len(totals) == 3 {
-			totals = append(totals, "retention", "retention_over", "sessions")
-			view("funnel")
-		}
-	}
-	for _, name := range totals {
-		view(name)
-		if len(j.By) > 0 {
-			view(name + "_total")
-		}
-	}
-	return all
 }

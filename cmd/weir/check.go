@@ -313,7 +313,7 @@ func (k *checker) clickhouse(cfg *config.Config) {
 	var all []schema.Job
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
-		job := sinkJob(j, j.Spec())
+		job := j.Stored(j.Spec())
 		all = append(all, job)
 		ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 		sink, err := client.Job(ctx, job)

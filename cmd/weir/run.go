@@ -255,7 +255,7 @@ func runAll(ctx context.Context, all []*jobs.Job, log *slog.Logger) error {
 // newJob makes one job, which may hold memory bytes.
 func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clickhouse.Client, memory int64, o runOptions) (*jobs.Job, *clickhouse.Sink, *ingest.Source, error) {
 	s := j.Spec()
-	sink, err := tables(ctx, cfg, sinkJob(j, s), client, o.log)
+	sink, err := tables(ctx, cfg, j.Stored(s), client, o.log)
 	if err != nil {
 		return nil, nil, nil, err
 	}

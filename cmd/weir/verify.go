@@ -122,7 +122,7 @@ func (s *spanFlags) open(c *cobra.Command) (*books, error) {
 // the configuration: a difference may explain a finding that a repair does not end.
 func (b *books) sink(ctx context.Context, j *config.Job, say io.Writer) (*clickhouse.Sink, *window.Spec, error) {
 	s := j.Spec()
-	sink, err := b.client.Job(ctx, sinkJob(j, s))
+	sink, err := b.client.Job(ctx, j.Stored(s))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -172,19 +172,10 @@ func sinkClient(cfg *config.Config, log *slog.Logger) (*clickhouse.Client, error
 	})
 }
 
-// sinkJob returns a configured job in the form of the sink.
-func sinkJob(j *config.Job, s *window.Spec) schema.Job {
-	out := schema.Job{Spec: s, Topic: j.Topic, Place: j.Place, Keep: time.Duration(j.Keep)}
-	for _, r := range j.Rollups {
-		out.Rollups = append(out.Rollups, schema.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep), KeepStates: time.Duration(r.KeepStates)})
-	}
-	return out
-}
-
-// sinkJobs returns all configured jobs in that form.
+// sinkJobs returns all configured jobs in the form of the sink.
 func sinkJobs(cfg *config.Config) (all []schema.Job) {
 	for i := range cfg.Jobs {
-		all = append(all, sinkJob(&cfg.Jobs[i], cfg.Jobs[i].Spec()))
+		all = append(all, cfg.Jobs[i].Stored(cfg.Jobs[i].Spec()))
 	}
 	return all
 }

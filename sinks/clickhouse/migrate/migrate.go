@@ -121,32 +121,49 @@ func Record(ctx context.Context, c *wire.DB, on *wire.Replicas, steps []Statemen
 // Plans returns the layouts of the jobs. It is an error if two of them would share a
 // table or a view.
 func Plans(jobs []schema.Job) ([]*schema.Layout, error) {
-	owner := map[string]string{}
-	for _, t := range schema.Common() {
-		owner[t.Name], owner[t.Name+wire.AllShards] = "weir itself", "weir itself"
-	}
-	for _, name := range verify.AuditViews {
-		owner[name] = "weir itself"
-	}
+	owners := OwnNames()
 	var all []*schema.Layout
 	for _, j := range jobs {
 		l, err := j.Plan()
 		if err != nil {
 			return nil, err
 		}
-		tables, views := Objects(l)
-		for _, t := range tables {
-			views = append(views, t+wire.AllShards)
-		}
-		for _, name := range append(tables, views...) {
-			if other, taken := owner[name]; taken {
-				return nil, wire.Refuse("job "+j.Spec.Job, fmt.Sprintf("%s belongs to %s already", name, other), "rename the job or the measure")
-			}
-			owner[name] = "job " + j.Spec.Job
+		if name, other := owners.Claim(l, "job "+j.Spec.Job); name != "" {
+			return nil, wire.Refuse("job "+j.Spec.Job, fmt.Sprintf("%s belongs to %s already", name, other), "rename the job or the measure")
 		}
 		all = append(all, l)
 	}
 	return all, nil
+}
+
+// Owners says to whom each table and view of a database belongs.
+type Owners map[string]string
+
+// OwnNames has the tables and views of weir itself.
+func OwnNames() Owners {
+	owners := Owners{}
+	for _, t := range schema.Common() {
+		owners[t.Name], owners[t.Name+wire.AllShards] = "weir itself", "weir itself"
+	}
+	for _, name := range verify.AuditViews {
+		owners[name] = "weir itself"
+	}
+	return owners
+}
+
+// Claim notes the owner of all names of a job. It stops at a name that has an owner, and returns both.
+func (o Owners) Claim(l *schema.Layout, owner string) (name, other string) {
+	tables, views := Objects(l)
+	for _, t := range tables {
+		views = append(views, t+wire.AllShards)
+	}
+	for _, name := range append(tables, views...) {
+		if other, taken := o[name]; taken {
+			return name, other
+		}
+		o[name] = owner
+	}
+	return "", ""
 }
 
 // Objects returns the names of all tables and views of the job.
