@@ -31,9 +31,9 @@ const MaxColumns = 1000
 
 // A cellReader finds the wanted cells of a line.
 type cellReader struct {
-	csv   bool
-	cells []cell
-	text  []byte // of cells with quotes in them
+	csv      bool
+	cells    []cell
+	*scratch // of cells with quotes in them
 }
 
 // A cell is a wanted cell: the index of its column, and the slot of its value.
@@ -61,8 +61,8 @@ func Column(names []string, path string) int {
 }
 
 // newCellReader compiles those paths that do not lead into the envelope.
-func newCellReader(format Format, columns, paths []string) (*cellReader, error) {
-	c := &cellReader{csv: format == CSV}
+func newCellReader(format Format, columns, paths []string, texts *scratch) (*cellReader, error) {
+	c := &cellReader{csv: format == CSV, scratch: texts}
 	for slot, path := range paths {
 		if InEnvelope(path) {
 			continue
@@ -176,9 +176,6 @@ func tabs(line []byte, i, n int) int {
 // commas reads a line of CSV, to its end also behind the last wanted cell, because a quote
 // decides what is a line.
 func (c *cellReader) commas(line []byte, vals []Value) error {
-	if c.text = c.text[:0]; cap(c.text) > keepText {
-		c.text = nil
-	}
 	wanted := c.cells
 	for i, column := 0, 0; ; column++ {
 		slot := -1

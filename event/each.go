@@ -71,7 +71,7 @@ type eachReader struct {
 }
 
 // newEachReader compiles the paths that do not lead into events.
-func newEachReader(form *Form, paths []string) (*eachReader, error) {
+func newEachReader(form *Form, paths []string, texts *scratch) (*eachReader, error) {
 	each := form.Each
 	if err := CheckEach(form.Format, each); err != nil {
 		return nil, err
@@ -102,9 +102,9 @@ func newEachReader(form *Form, paths []string) (*eachReader, error) {
 	}
 	switch {
 	case form.Format.HasSchema():
-		e.binary = newEachWalk(e, root)
+		e.binary = newEachWalk(e, root, texts)
 	case each != Whole:
-		e.outer = scannerOf(root, len(around))
+		e.outer = scannerOf(root, len(around), texts)
 		e.outer.each = e
 	}
 	return e, nil
@@ -124,7 +124,7 @@ func (e *eachReader) open(doc []byte) error {
 	if e.outer == nil {
 		return e.whole()
 	}
-	if err := e.outer.Scan(doc, e.found); err != nil {
+	if err := e.outer.scan(doc, e.found); err != nil {
 		return err
 	}
 	return e.opened()
@@ -283,6 +283,7 @@ func (r *Reader) Open(rec *Record) (events int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	r.shared = len(r.text)
 	return len(r.each.pieces), nil
 }
 
@@ -301,7 +302,7 @@ func (r *Reader) ReadEvent(i int, vals []Value) error {
 	if r.each.binary != nil {
 		err = r.walkedEvent(i, found)
 	} else {
-		err = r.json.Scan(r.each.event(i), found)
+		err = r.json.scan(r.each.event(i), found)
 	}
 	if err != nil {
 		return err

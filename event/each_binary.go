@@ -20,15 +20,13 @@ var openedArray = Value{Composite, []byte("[")}
 
 // An eachWalk finds the events of records of Avro or Protobuf.
 type eachWalk struct {
-	around *branch    // slot 0 is the array; nil: the array is the whole value
-	walk   walk       // has texts of its own, because all events of a record share them
+	around *branch // slot 0 is the array; nil: the array is the whole value
+	walk   walk
 	avro   *avroBlock // of the events of the opened record
 }
 
-func newEachWalk(e *eachReader, around *branch) *eachWalk {
-	w := &eachWalk{around: around}
-	w.walk.each = e
-	return w
+func newEachWalk(e *eachReader, around *branch, texts *scratch) *eachWalk {
+	return &eachWalk{around: around, walk: walk{each: e, scratch: texts}}
 }
 
 // openWalked finds the events of the selected record.

@@ -81,7 +81,7 @@ type envelopeReader struct {
 
 // newEnvelopeReader returns nil if no path leads into the envelope, or none but those of keys that
 // have a schema.
-func newEnvelopeReader(paths []string, keyed bool) (*envelopeReader, error) {
+func newEnvelopeReader(paths []string, keyed bool, texts *scratch) (*envelopeReader, error) {
 	e := &envelopeReader{key: -1}
 	var inside []string
 	for slot, path := range paths {
@@ -100,6 +100,7 @@ func newEnvelopeReader(paths []string, keyed bool) (*envelopeReader, error) {
 		if e.keyPath, err = NewScanner(inside); err != nil {
 			return nil, err
 		}
+		e.keyPath.scratch = texts
 		e.keyVals = make([]Value, len(inside))
 	}
 	if e.key < 0 && inside == nil && e.names == nil {
@@ -129,7 +130,7 @@ func (e *envelopeReader) read(env *Envelope, vals []Value) error {
 		vals[e.key] = Value{String, env.Key}
 	}
 	if e.keyPath != nil && env.Key != nil {
-		if e.keyPath.Scan(env.Key, e.keyVals) != nil {
+		if e.keyPath.scan(env.Key, e.keyVals) != nil {
 			return ErrKeyValue
 		}
 		for i, slot := range e.keyAt {

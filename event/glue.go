@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash/adler32"
 	"io"
+	"slices"
 )
 
 // AWS Glue's serializers write 3, then 0, or 5 if the rest is compressed with zlib, and then
@@ -17,7 +18,6 @@ const (
 	glueZlib       = 5
 	glueSize       = 2 + 16
 	maxInflated    = 16 << 20 // bytes of a value, decompressed
-	keepInflated   = 1 << 20  // the scratch that is kept
 	zlibHead       = 2
 	zlibTail       = 4
 	zlibMethod     = 8 // deflate
@@ -39,16 +39,14 @@ func glueFrame(b []byte) (id, rest []byte, err error) {
 	return b[:glueSize], b[glueSize:], nil
 }
 
-// An inflater decompresses values. It does not allocate once its scratch has grown to what the
-// values need.
+// An inflater decompresses values.
 type inflater struct {
 	from bytes.Reader
 	z    io.ReadCloser
-	to   []byte
 }
 
-// body returns what follows a frame of AWS Glue, decompressed if the frame says so.
-func (f *inflater) body(id, rest []byte) ([]byte, error) {
+// inflated returns what follows a frame of AWS Glue, decompressed if the frame says so.
+func (r *Reader) inflated(id, rest []byte) ([]byte, error) {
 	if id[1] != glueZlib {
 		return rest, nil
 	}
@@ -56,30 +54,27 @@ func (f *inflater) body(id, rest []byte) ([]byte, error) {
 	if len(rest) < zlibHead+zlibTail || rest[0]&15 != zlibMethod || rest[1]&zlibDictionary != 0 || binary.BigEndian.Uint16(rest)%31 != 0 {
 		return nil, ErrGlueZlib
 	}
+	f := &r.inflater
 	f.from.Reset(rest[zlibHead:])
 	if f.z == nil {
 		f.z = flate.NewReader(&f.from)
 	} else if err := f.z.(flate.Resetter).Reset(&f.from, nil); err != nil {
 		return nil, ErrGlueZlib
 	}
-	if cap(f.to) > keepInflated || cap(f.to) == 0 {
-		f.to = make([]byte, 0, 4<<10)
-	}
-	for f.to = f.to[:0]; ; {
-		if len(f.to) == cap(f.to) {
-			f.to = append(f.to, 0)[:len(f.to)]
-		}
-		n, err := f.z.Read(f.to[len(f.to):cap(f.to)])
-		f.to = f.to[:len(f.to)+n]
+	for start := len(r.text); ; {
+		r.text = slices.Grow(r.text, 1)
+		n, err := f.z.Read(r.text[len(r.text):cap(r.text)])
+		r.text = r.text[:len(r.text)+n]
+		body := r.text[start:len(r.text):len(r.text)]
 		switch {
-		case len(f.to) > maxInflated:
+		case len(body) > maxInflated:
 			return nil, ErrGlueInflate
 		case errors.Is(err, io.EOF):
 			tail := rest[len(rest)-f.from.Len():]
-			if len(tail) != zlibTail || binary.BigEndian.Uint32(tail) != adler32.Checksum(f.to) {
+			if len(tail) != zlibTail || binary.BigEndian.Uint32(tail) != adler32.Checksum(body) {
 				return nil, ErrGlueZlib
 			}
-			return f.to, nil
+			return body, nil
 		case err != nil:
 			return nil, ErrGlueZlib
 		}

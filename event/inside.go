@@ -59,7 +59,7 @@ type insideText struct {
 
 // newInsideReader splits paths at the texts that they lead into. It returns the paths to find
 // in the event, and nil if there are no texts.
-func newInsideReader(paths []string) ([]string, *insideReader, error) {
+func newInsideReader(paths []string, texts *scratch) ([]string, *insideReader, error) {
 	if !slices.ContainsFunc(paths, func(p string) bool { return strings.Contains(p, inside) }) {
 		return paths, nil, nil
 	}
@@ -97,7 +97,7 @@ func newInsideReader(paths []string) ([]string, *insideReader, error) {
 	for i := range n.texts {
 		t := &n.texts[i]
 		var err error
-		if t.reader, err = NewReader(Form{}, rests[t.from]); err != nil {
+		if t.reader, err = newReader(Form{}, rests[t.from], texts); err != nil {
 			return nil, nil, err
 		}
 		t.vals = make([]Value, len(t.to))

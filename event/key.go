@@ -22,7 +22,7 @@ type keyReader struct {
 }
 
 // newKeyReader returns nil if no path leads into the key.
-func newKeyReader(format Format, paths []string) (*keyReader, error) {
+func newKeyReader(format Format, paths []string, texts *scratch) (*keyReader, error) {
 	k := &keyReader{}
 	var inside []string
 	whole := false
@@ -39,7 +39,7 @@ func newKeyReader(format Format, paths []string) (*keyReader, error) {
 	form := Form{Format: format, Framed: true}
 	if !whole {
 		var err error
-		if k.reader, err = NewReader(form, inside); err != nil {
+		if k.reader, err = newReader(form, inside, texts); err != nil {
 			return nil, err
 		}
 		k.reader.header = keySchemaHeader
@@ -48,7 +48,7 @@ func newKeyReader(format Format, paths []string) (*keyReader, error) {
 	if len(inside) > 1 {
 		return nil, errKeyBoth
 	}
-	k.reader = &Reader{format: format, framed: true, programs: map[SchemaID]*program{}, header: keySchemaHeader, whole: true}
+	k.reader = &Reader{format: format, framed: true, programs: map[SchemaID]*program{}, header: keySchemaHeader, whole: true, scratch: texts, walk: walk{scratch: texts}}
 	return k, nil
 }
 

@@ -10,7 +10,7 @@ import (
 
 // A Reader finds the values at a fixed set of paths in records of one format: in the value,
 // the key and the headers. Like a Scanner it serves one goroutine, and does not allocate once
-// its scratch has grown to what the records need.
+// its scratch has grown to what the records between two calls of Begin need.
 //
 // JSON is read by itself. For the other formats each record needs a schema: Select says
 // which one, and Learn compiles it to a program.
@@ -37,7 +37,8 @@ type Reader struct {
 	header   string   // names the schema of a record
 	whole    bool     // the only value is the body itself
 	inflater inflater // behind what the other formats use of a record
-	_        cacheline.Pad
+	*scratch
+	_ cacheline.Pad
 }
 
 // maxPrograms bounds what a producer of many schemas can make a reader keep.
@@ -54,8 +55,12 @@ type program struct {
 // NewReader compiles paths: see CheckPath. Where a form has one schema for all records, it
 // has the empty id.
 func NewReader(form Form, paths []string) (*Reader, error) {
-	r := &Reader{format: form.Format, framed: form.Framed, glue: form.Glue, header: schemaHeader, programs: map[SchemaID]*program{}}
-	paths, in, err := newInsideReader(paths)
+	return newReader(form, paths, new(scratch))
+}
+
+func newReader(form Form, paths []string, texts *scratch) (*Reader, error) {
+	r := &Reader{format: form.Format, framed: form.Framed, glue: form.Glue, header: schemaHeader, programs: map[SchemaID]*program{}, scratch: texts, walk: walk{scratch: texts}}
+	paths, in, err := newInsideReader(paths, texts)
 	if err != nil {
 		return nil, err
 	}
@@ -65,30 +70,42 @@ func NewReader(form Form, paths []string) (*Reader, error) {
 		if !form.Format.HasEach() {
 			return nil, fmt.Errorf("event: arrays of events in records of %s", form.Format)
 		}
-		if r.each, err = newEachReader(&form, paths); err != nil {
+		if r.each, err = newEachReader(&form, paths, texts); err != nil {
 			return nil, err
 		}
 		ofEvent = func(path string) bool { return !InEnvelope(path) && !strings.HasPrefix(path, OfRecord) }
 	}
 	if form.Format.HasColumns() {
-		if r.cells, err = newCellReader(form.Format, form.Columns, paths); err != nil {
+		if r.cells, err = newCellReader(form.Format, form.Columns, paths, texts); err != nil {
 			return nil, err
 		}
 	} else if r.root, err = newBranch(paths, ofEvent); err != nil {
 		return nil, err
 	} else if !r.Selects() {
-		r.json = scannerOf(r.root, len(paths))
+		r.json = scannerOf(r.root, len(paths), texts)
 	}
 	if form.Keyed {
-		if r.key, err = newKeyReader(form.Format, paths); err != nil {
+		if r.key, err = newKeyReader(form.Format, paths, texts); err != nil {
 			return nil, err
 		}
 	}
-	if r.envelope, err = newEnvelopeReader(paths, form.Keyed); r.envelope == nil && r.inside == nil && r.each == nil && r.format == JSON {
+	if r.envelope, err = newEnvelopeReader(paths, form.Keyed, texts); r.envelope == nil && r.inside == nil && r.each == nil && r.format == JSON {
 		r.alone = r.json
 	}
 	return r, err
 }
+
+// Begin forgets the values that were read before, but for those that the events of an opened record share if
+// more of its events are to be read.
+func (r *Reader) Begin(more bool) {
+	if !more {
+		r.shared = 0
+	}
+	r.forget()
+}
+
+// Full reports whether the values that were read since Begin take much memory.
+func (r *Reader) Full() bool { return len(r.text)-r.kept > keepText/4 }
 
 // TimeOnly tells the reader that nothing but Value.Time reads the value at a path. A whole number
 // of Avro or Protobuf is then an Integer, because making a text of it and reading that again
@@ -122,7 +139,7 @@ func (r *Reader) choose(rec *Record) (need SchemaID, ok bool) {
 		// Most records name the schema of the one before. No id is the beginning of another.
 		if n := len(r.last); r.program != nil && len(rec.Value) >= n && string(rec.Value[:n]) == string(r.last) && (rec.Envelope == nil || len(rec.Envelope.Headers) <= 1) {
 			if r.body = rec.Value[n:]; r.glue {
-				r.body, r.err = r.inflater.body(r.last, r.body)
+				r.body, r.err = r.inflated(r.last, r.body)
 			}
 			return "", true
 		}
@@ -137,7 +154,7 @@ func (r *Reader) choose(rec *Record) (need SchemaID, ok bool) {
 			}
 		} else if r.glue {
 			if id, r.body, r.err = glueFrame(rec.Value); r.err == nil {
-				r.body, r.err = r.inflater.body(id, r.body)
+				r.body, r.err = r.inflated(id, r.body)
 			}
 		} else {
 			id, r.body, r.err = frame(rec.Value, r.format == Protobuf)
@@ -188,11 +205,11 @@ type wrongSchema string
 
 func (w wrongSchema) Error() string { return "event: " + string(w) }
 
-// Read sets vals[i] to the value at the i-th path, unless the form has Each: see Open. If it returns an error, the record is
+// Read sets vals[i] to the value at the i-th path, unless the form has Each: see Open. The values are valid until Begin. If it returns an error, the record is
 // malformed, and vals are not valid. The error depends on the record and its schema alone.
 func (r *Reader) Read(rec *Record, vals []Value) error {
 	if r.alone != nil {
-		err := r.alone.Scan(rec.Value, vals)
+		err := r.alone.scan(rec.Value, vals)
 		if err != nil {
 			if _, framed := r.document(rec.Value); framed != nil {
 				return framed
@@ -212,7 +229,7 @@ func (r *Reader) read(rec *Record, vals []Value) (err error) {
 	case r.json != nil:
 		var doc []byte
 		if doc, err = r.document(rec.Value); err == nil {
-			err = r.json.Scan(doc, found)
+			err = r.json.scan(doc, found)
 		}
 	case r.cells != nil:
 		err = r.cells.read(rec.Value, found)
@@ -231,6 +248,12 @@ func (r *Reader) read(rec *Record, vals []Value) (err error) {
 	return err
 }
 
+// First is Field.First for values that the reader has read. Its result is valid as long as they are.
+func (r *Reader) First(f *Field, vals []Value, at []int) (v Value) {
+	v, r.text = f.First(vals, at, r.text)
+	return v
+}
+
 // document returns the JSON document of a value. No document begins with the bytes 0, 1 and 3,
 // as the names of schemas do.
 func (r *Reader) document(value []byte) ([]byte, error) {
@@ -245,7 +268,7 @@ func (r *Reader) document(value []byte) ([]byte, error) {
 	}
 	if r.glue {
 		if id, rest, err := glueFrame(value); err == nil {
-			return r.inflater.body(id, rest)
+			return r.inflated(id, rest)
 		}
 		return value, nil
 	}

@@ -66,8 +66,8 @@ func (k Type) String() string {
 // with escapes resolved, or the text of a number, a bool or a composite as it
 // stands in the document; nil for Missing and Null. An Integer is eight bytes, the lowest first.
 //
-// Bytes points into the document, or into the scanner's scratch if the string
-// had escapes: it is valid until the next Scan or until the document's buffer
+// Bytes points into the document, or into scratch if the string
+// had escapes: it is valid until the next Scan, or Reader.Begin, or until the document's buffer
 // is reused, whichever comes first.
 type Value struct {
 	Type  Type
@@ -90,16 +90,32 @@ type Scanner struct {
 	err   error
 	errAt int
 	names []name // keys of the objects being scanned, innermost last
-	text  []byte // strings with their escapes resolved
 	known layouts
-	each  *eachReader // cuts the array at slot 0 instead of reading it; nil: there is none
-	_     cacheline.Pad
+	*scratch
+	each *eachReader // cuts the array at slot 0 instead of reading it; nil: there is none
+	_    cacheline.Pad
 }
 
-// The scanner frees scratch larger than this before the next document, so that one hostile record does not raise the memory of a
+// A scratch has the texts of values that are no views of a record: strings with their escapes resolved, numbers of
+// binary formats. All parts of a Reader share one. Views of it stay valid when it grows, because they keep the old array.
+type scratch struct {
+	text   []byte
+	shared int // the texts before it are what the events of an opened record share
+	kept   int // those before it were kept by forget
+}
+
+// forget forgets the texts, but for those that are shared.
+func (s *scratch) forget() {
+	if s.text = s.text[:s.shared]; cap(s.text) > keepText && s.shared == 0 {
+		s.text = nil
+	}
+	s.kept = s.shared
+}
+
+// Memory larger than this is freed, so that one hostile record does not raise the memory of a
 // process for ever.
 const (
-	keepText  = 64 << 10
+	keepText  = 256 << 10
 	keepNames = 1 << 10
 )
 
@@ -172,11 +188,11 @@ func NewScanner(paths []string) (*Scanner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scannerOf(root, len(paths)), nil
+	return scannerOf(root, len(paths), new(scratch)), nil
 }
 
-func scannerOf(root *branch, paths int) *Scanner {
-	s := &Scanner{root: root, paths: paths}
+func scannerOf(root *branch, paths int, texts *scratch) *Scanner {
+	s := &Scanner{root: root, paths: paths, scratch: texts}
 	s.known.clear()
 	return s
 }
@@ -250,10 +266,12 @@ func (s *Scanner) Scan(doc []byte, vals []Value) error {
 	if len(vals) != s.paths {
 		panic(fmt.Sprintf("event: Scan of %d values, the scanner has %d paths", len(vals), s.paths))
 	}
-	if cap(s.text) > keepText {
-		s.text = nil
-	}
-	s.text = s.text[:0]
+	s.forget()
+	return s.scan(doc, vals)
+}
+
+// scan is Scan that keeps the texts of values that were read before.
+func (s *Scanner) scan(doc []byte, vals []Value) error {
 	if s.scanKnown(doc, vals) {
 		return nil
 	}
@@ -264,7 +282,6 @@ func (s *Scanner) Scan(doc []byte, vals []Value) error {
 func (s *Scanner) scanNew(doc []byte, vals []Value) error {
 	clear(vals)
 	s.doc, s.vals, s.err, s.errAt = doc, vals, nil, 0
-	s.text = s.text[:0]
 	s.names = s.names[:0]
 	s.known.begin()
 	ok := s.document()

@@ -16,7 +16,6 @@ import (
 type walk struct {
 	data []byte
 	vals []Value
-	text []byte // texts that are no views of data
 	err  error
 	time int         // index of the value that is read by Value.Time alone, and 1; 0: there is none
 	each *eachReader // notes the events of a record; nil: this is no walk around them
@@ -24,13 +23,12 @@ type walk struct {
 	// Of messages, by protoAction.counter.
 	counts []int       // elements so far
 	times  []protoTime // parts so far
+
+	*scratch
 }
 
 // begin readies the walk for a value.
 func (w *walk) begin(data []byte, vals []Value) {
-	if w.text = w.text[:0]; cap(w.text) > keepText {
-		w.text = nil
-	}
 	w.data, w.vals, w.err = data, vals, nil
 	clear(vals)
 }

@@ -199,7 +199,7 @@ func TestConditionsNaiveTwin(t *testing.T) {
 					doc += `,"` + f + `":` + v[f]
 				}
 			}
-			outcome, _ := op.Decode(&event.Record{Value: []byte(doc + "}"), Time: 1000})
+			outcome, _ := op.Decode(event.Record{Value: []byte(doc + "}"), Time: 1000})
 			if (outcome == Counted) != m.holds(v) {
 				t.Fatalf("%s}: %s by %+v", doc, outcome, m.c)
 			}
@@ -231,9 +231,9 @@ func TestConditionsAllocateNothing(t *testing.T) {
 	s.Where = []Condition{{Any: []Condition{{Path: "amount", AtLeast: "10"}, {Path: "[device] lower", In: []string{"mobile"}}}}}
 	s.Measures = []Measure{{Name: "m", Kind: hll.Kind, Path: "items[0].sku", Where: []Condition{{Path: "user", Prefix: []string{"u"}}}}}
 	op := newOperator(t, s)
-	rec := event.Record{Time: 1000, Value: []byte(`{"ts":1000,"url":"https://Example.ORG/","device":"MOBILE","amount":9.75,"user":"u1","items":[{"sku":"a"},{"sku":"b"}]}`)}
+	records := []event.Record{{Time: 1000, Value: []byte(`{"ts":1000,"url":"https://Example.ORG/","device":"MOBILE","amount":9.75,"user":"u1","items":[{"sku":"a"},{"sku":"b"}]}`)}}
 	if n := testing.AllocsPerRun(200, func() {
-		if outcome, reason := op.Decode(&rec); outcome != Counted {
+		if outcome, reason := op.Decode(records...); outcome != Counted {
 			t.Fatal(outcome, reason)
 		}
 	}); n != 0 {

@@ -1,7 +1,6 @@
 package window
 
 import (
-	"math"
 	"slices"
 
 	"weir/event"
@@ -9,22 +8,23 @@ import (
 	"weir/sketches/geo"
 )
 
-// A Decoder turns a record into what the partition and the sketches need of it.
-// It belongs to one Operator; the next record overwrites its results. An Intake reads the event from it.
+// A Decoder turns records into what the partition and the sketches need of them, a block of events at a time. It
+// reads the values of all events, and then makes one check after the other, each a short loop over the block. It
+// belongs to one Operator; the next block overwrites its results. An Intake reads the events from it.
 type Decoder struct {
 	_       cacheline.Pad
 	spec    *Spec
 	reader  *event.Reader
 	selects bool // a record must be selected before it is read
-	vals    []event.Value
 
-	// The values that the scanner finds are the first of vals, those of the derived fields
-	// follow, then, by measure, the defaults.
+	// The values of an event are a row of vals. Those that the reader finds are its first, those of the derived
+	// fields follow, then, by measure, the values of measures that have a default.
+	vals    []event.Value
+	width   int // of a row
 	scanned int
 	derived []derived
-	text    []byte // texts that functions have made
 
-	// The index in vals of each field of the spec.
+	// The index in a row of each field of the spec.
 	timeAt   int // -1: the time is the record's
 	by       []columnAt
 	where    []condition
@@ -33,39 +33,52 @@ type Decoder struct {
 	names    []string // of the fields, for messages
 	defaults [][]byte // by column
 
-	blocks []block // by measure
+	readings []reading // by measure
+	wholes   []*wholes // by field, those that a measure may ask for
 
-	// The record's partition and epoch.
+	// The partition and its epoch.
 	partition int32
 	epoch     uint8
 
-	wholes []wholeValue // by value, those that a measure has asked for
+	// The block.
+	number   uint64         // of the blocks so far
+	events   []event.Record // the records or, with Each, their events as records of their own
+	each     eachBlock      // with Each
+	live     []Entry        // the events that nothing was found against
+	refused  bool           // live has events that something was found against
+	outcomes [BlockSize]Outcome
+	reasons  [BlockSize]string // of those that are not Counted
 
-	// The decoded event.
-	number  uint64 // of the events that were decoded
-	offset  int64
-	time    event.Time
-	record  event.Time // its record's own time; the event's if the record has none
-	window  event.Time
-	group   []byte // a view into the record or into scratch
-	id      id     // for deduplication
-	key     id     // of Throttle
+	// By event, if it is live.
+	times   [BlockSize]event.Time
+	windows [BlockSize]event.Time
+	groups  [BlockSize][]byte // views into the record or into scratch
+	ids     [BlockSize]id     // for deduplication
+	keys    [BlockSize]id     // of Throttle
 	scratch []byte
 	_       cacheline.Pad
 }
+
+// BlockSize is how many events a block has at most: enough to make the loop over each measure tight, and few enough
+// to stay in the cache.
+const BlockSize = 512
+
+// An Entry is the place of an event in its block.
+type Entry uint16
 
 // columnAt has the indexes in vals of a column's fields; -1: not used.
 type columnAt struct{ path, lon, lat int }
 
 func newDecoder(s *Spec) (*Decoder, error) {
-	d := &Decoder{spec: s, dedupeAt: -1, keyAt: -1, blocks: cacheline.Slice[block](len(s.Measures))}
+	d := &Decoder{spec: s, dedupeAt: -1, keyAt: -1, readings: make([]reading, len(s.Measures))}
 	fields, err := readFields(s)
 	if err != nil {
 		return nil, err
 	}
-	d.scanned, d.derived, d.names = len(fields.paths), fields.derived, fields.names
-	d.vals = cacheline.Slice[event.Value](len(fields.names) + len(s.Measures))
-	d.wholes = cacheline.Slice[wholeValue](len(d.vals))
+	d.scanned, d.derived, d.names = len(fields.paths), fields.derived, slices.Clone(fields.names)
+	d.width = len(fields.names) + len(s.Measures)
+	d.vals = cacheline.Slice[event.Value](BlockSize * d.width)
+	d.wholes = make([]*wholes, d.width)
 	field := fields.index
 	d.timeAt = field(s.TimeField)
 	for _, c := range s.By {
@@ -73,18 +86,18 @@ func newDecoder(s *Spec) (*Decoder, error) {
 		d.defaults = append(d.defaults, []byte(c.Default))
 	}
 	for i := range s.Measures {
-		m, b := &s.Measures[i], &d.blocks[i]
-		b.at, b.optional, b.additive = field(m.Path), m.Optional, m.Kind.Additive
-		if b.instead = -1; m.HasDefault {
-			b.instead = len(fields.names) + i
-			d.vals[b.instead] = m.defaultValue()
+		m, r := &s.Measures[i], &d.readings[i]
+		r.field, r.optional, r.additive = field(m.Path), m.Optional, m.Kind.Additive
+		d.names = append(d.names, d.names[r.field])
+		if r.at = r.field; m.HasDefault {
+			r.at, r.instead = len(fields.names)+i, m.defaultValue()
 		}
-		var also []int
 		for _, path := range m.paths() {
-			also = append(also, field(path))
+			r.also = append(r.also, field(path))
 		}
-		b.Intake = m.Kind.Intake(s, m, also)
-		if b.where, err = compile(m.Where, field); err != nil {
+		d.wholes[r.at] = new(wholes)
+		r.Intake = m.Kind.Intake(s, m, r.also)
+		if r.where, err = compile(m.Where, field); err != nil {
 			return nil, err
 		}
 	}
@@ -104,18 +117,21 @@ func newDecoder(s *Spec) (*Decoder, error) {
 		d.reader.TimeOnly(d.timeAt)
 	}
 	d.selects = d.reader.Selects()
+	if s.Each != "" {
+		d.each.events = cacheline.Slice[event.Record](BlockSize)
+	}
 	return d, nil
 }
 
 // selectSchema finds the schema of a record. It returns an *event.UnknownSchema if the reader
 // does not have it.
-func (d *Decoder) selectSchema(b *event.Batch, rec *event.Record) error {
+func (d *Decoder) selectSchema(rec *event.Record) error {
 	need, ok := d.reader.Select(rec)
 	for !ok && d.lost(need) { // that of the value, then that of the key
 		need, ok = d.reader.Select(rec)
 	}
 	if !ok {
-		return &event.UnknownSchema{ID: need, Partition: b.Partition, Offset: rec.Offset}
+		return &event.UnknownSchema{ID: need, Partition: d.partition, Offset: rec.Offset}
 	}
 	return nil
 }
@@ -138,240 +154,347 @@ const maxTime = event.Time(1<<32-1) * 1000
 // not know. Then the time of the event alone decides, unless that is of 1970 too.
 const aRecordsTime = event.Time(365 * 24 * 3600 * 1000)
 
-// decode decides everything about a record that does not depend on other
-// records. The order of the checks is part of a job's meaning. If it returns
-// Counted, the decoder's fields describe the event.
-func (d *Decoder) decode(rec *event.Record) (Outcome, string) {
-	if len(rec.Value) == 0 && (rec.Value == nil || !d.selects) { // a message of nothing but defaults is empty
-		return Malformed, emptyValue
+// readBlock makes a block of the first records, and returns how many. It stops early where their values take much
+// memory, and with an error at a record whose schema the reader does not have.
+func (d *Decoder) readBlock(records []event.Record) (n int, err error) {
+	if d.spec.Each != "" {
+		return d.readEach(records)
 	}
-	if err := d.reader.Read(rec, d.vals[:d.scanned]); err != nil {
-		return Malformed, err.Error()
+	d.begin(false)
+	for ; n < len(records) && !d.full(n); n++ {
+		rec := &records[n]
+		if d.selects {
+			if err = d.selectSchema(rec); err != nil {
+				break
+			}
+		}
+		if d.empty(rec) {
+			d.refuse(Entry(n), Malformed, emptyValue)
+			continue
+		}
+		d.add(n, d.reader.Read(rec, d.row(Entry(n))[:d.scanned]))
 	}
-	return d.decodeValues(rec)
+	d.events = records[:n]
+	return n, err
 }
+
+// begin begins a block. more says that it has more events of the record that the reader has opened.
+func (d *Decoder) begin(more bool) {
+	d.reader.Begin(more)
+	d.number++
+	d.live, d.refused = d.live[:0], false
+}
+
+// full reports whether a block of n events has no room for another one.
+func (d *Decoder) full(n int) bool { return n == BlockSize || d.reader.Full() }
 
 // emptyValue is the reason for a record without a value.
 const emptyValue = "empty value"
 
-// decodeValues is decode from where the values of an event of the record have been read.
-func (d *Decoder) decodeValues(rec *event.Record) (Outcome, string) {
-	s := d.spec
-	if d.derived != nil {
-		d.derive()
-	}
-	if !allHold(d.where, d.vals) {
-		return Filtered, ""
-	}
-	t, ok := rec.Time, true
-	if d.timeAt >= 0 {
-		t, ok = d.vals[d.timeAt].Time(s.TimeUnit)
-	}
-	if !ok || t < 0 || t > maxTime {
-		return Malformed, d.wrongTime()
-	}
-	d.offset = rec.Offset
-	if d.time, d.record = t, rec.Time; rec.Time < aRecordsTime && t >= aRecordsTime {
-		d.record = t
-	}
-	if in := t - d.window; in < 0 || in >= s.Window { // mostly it is the window of the event before
-		d.window = t - t%s.Window
-	}
-	if reason := d.decodeGroup(); reason != "" {
-		return Malformed, reason
-	}
-	if reason := d.decodeMeasures(); reason != "" {
-		return Malformed, reason
-	}
-	if d.dedupeAt >= 0 {
-		id, ok := d.vals[d.dedupeAt].ID()
-		if !ok {
-			return Malformed, d.Wrong(d.dedupeAt, NotID)
-		}
-		d.id = s.Dedupe.of(id)
-	}
-	if d.keyAt >= 0 {
-		key, ok := d.vals[d.keyAt].ID()
-		if !ok {
-			return Malformed, d.Wrong(d.keyAt, NotID)
-		}
-		d.key = exactID(key)
-	}
-	switch {
-	case d.record > t+s.Lateness: // t has bounds, and a record's time has none: it may be any int64
-		return Late, "older than the record by more than lateness"
-	case d.record < t-s.Skew:
-		return Future, "newer than the record by more than skew"
-	}
-	return Counted, ""
+// empty reports whether a record has no value. A message of nothing but defaults, or of no events, is empty.
+func (d *Decoder) empty(rec *event.Record) bool {
+	return len(rec.Value) == 0 && (rec.Value == nil || !d.selects)
 }
 
-func (d *Decoder) decodeGroup() (reason string) {
+// add adds event n to the block, whose values have been read, unless that was an error.
+func (d *Decoder) add(n int, err error) {
+	if err != nil {
+		d.refuse(Entry(n), Malformed, err.Error())
+		return
+	}
+	d.outcomes[n] = Counted
+	d.live = append(d.live, Entry(n))
+}
+
+// decode decides everything about the events of the block that does not depend on other events. The order of the
+// checks is part of a job's meaning: the first that an event does not pass is its outcome. What is live then would be
+// Counted, and the decoder's fields describe it.
+func (d *Decoder) decode() {
+	d.derive()
+	d.filter()
+	d.readTimes()
+	d.readGroups()
+	for i := range d.readings {
+		d.readMeasure(&d.readings[i])
+	}
+	if d.dedupeAt >= 0 {
+		for _, e := range d.live {
+			if id, ok := d.ID(e, d.dedupeAt); ok {
+				d.ids[e] = d.spec.Dedupe.of(id)
+			}
+		}
+		d.settle()
+	}
+	if d.keyAt >= 0 {
+		for _, e := range d.live {
+			if key, ok := d.ID(e, d.keyAt); ok {
+				d.keys[e] = exactID(key)
+			}
+		}
+		d.settle()
+	}
+	d.compareTimes()
+}
+
+// refuse gives an event an outcome.
+func (d *Decoder) refuse(e Entry, f Outcome, reason string) {
+	d.outcomes[e], d.reasons[e], d.refused = f, reason, true
+}
+
+// settle makes live what nothing was found against.
+func (d *Decoder) settle() {
+	if d.refused {
+		d.refused = false
+		d.live = slices.DeleteFunc(d.live, func(e Entry) bool { return d.outcomes[e] != Counted })
+	}
+}
+
+func (d *Decoder) filter() {
+	if d.where == nil {
+		return
+	}
+	for _, e := range d.live {
+		if !allHold(d.where, d.row(e)) {
+			d.refuse(e, Filtered, "")
+		}
+	}
+	d.settle()
+}
+
+func (d *Decoder) readTimes() {
+	s, window := d.spec, event.Time(0)
+	for _, e := range d.live {
+		t, ok := d.events[e].Time, true
+		if d.timeAt >= 0 {
+			t, ok = d.Value(e, d.timeAt).Time(s.TimeUnit)
+		}
+		if !ok || t < 0 || t > maxTime {
+			d.refuse(e, Malformed, d.wrongTime(e))
+			continue
+		}
+		if in := t - window; in < 0 || in >= s.Window { // mostly it is the window of the event before
+			window = t - t%s.Window
+		}
+		d.times[e], d.windows[e] = t, window
+	}
+	d.settle()
+}
+
+// record returns the time of an event's record; the event's if the record has none.
+func (d *Decoder) record(e Entry) event.Time {
+	record, t := d.events[e].Time, d.times[e]
+	if record < aRecordsTime && t >= aRecordsTime {
+		return t
+	}
+	return record
+}
+
+func (d *Decoder) compareTimes() {
 	s := d.spec
-	// The group of a single plain column is its text, which is not copied.
-	d.group, d.scratch = nil, d.scratch[:0]
+	for _, e := range d.live {
+		switch t, record := d.times[e], d.record(e); {
+		case record > t+s.Lateness: // t has bounds, and a record's time has none: it may be any int64
+			d.refuse(e, Late, "older than the record by more than lateness")
+		case record < t-s.Skew:
+			d.refuse(e, Future, "newer than the record by more than skew")
+		}
+	}
+	d.settle()
+}
+
+func (d *Decoder) readGroups() {
+	d.scratch = d.scratch[:0]
+	for _, e := range d.live {
+		d.readGroup(e)
+	}
+	d.settle()
+}
+
+func (d *Decoder) readGroup(e Entry) {
+	s, from := d.spec, len(d.scratch)
 	for i := range s.By {
 		c, at := &s.By[i], d.by[i]
-		if at.path < 0 && !(c.HasDefault && d.Absent(at.lon) && d.Absent(at.lat)) {
-			lon, lat, reason := d.Position(at.lon, at.lat)
-			if reason != "" {
-				return reason
+		if at.path < 0 && !(c.HasDefault && d.Absent(e, at.lon) && d.Absent(e, at.lat)) {
+			lon, lat, ok := d.Position(e, at.lon, at.lat)
+			if !ok {
+				return
 			}
 			var cell [12]byte
 			d.scratch = appendDimension(d.scratch, geo.AppendHash(cell[:0], lon, lat, c.Precision), len(s.By))
 			continue
 		}
-		var v event.Value
-		if at.path >= 0 {
-			v = d.vals[at.path]
-		}
 		var text []byte
-		switch {
-		case c.HasDefault && (v.Type == event.Missing || v.Type == event.Null):
+		if c.HasDefault && (at.path < 0 || d.Absent(e, at.path)) {
 			text = d.defaults[i]
-		case v.Type == event.String || v.Type == event.Number || v.Type == event.Bool:
-			text = v.Bytes
-		default:
-			return d.Wrong(at.path, "is not text, number or bool")
+		} else {
+			var ok bool
+			if text, ok = d.Text(e, at.path); !ok {
+				return
+			}
 		}
-		if len(text) > MaxValue {
-			return d.Wrong(at.path, "is longer than 1 KiB")
-		}
-		if len(s.By) == 1 {
-			d.group = text
-			return ""
+		if len(s.By) == 1 { // it is its text, which is not copied
+			d.groups[e] = text
+			return
 		}
 		d.scratch = appendDimension(d.scratch, text, len(s.By))
 	}
-	d.group = d.scratch
-	return ""
+	d.groups[e] = d.scratch[from:]
 }
 
-func (d *Decoder) decodeMeasures() (reason string) {
-	d.number++
-	for i := range d.blocks {
-		b := &d.blocks[i]
-		if b.where != nil && !allHold(b.where, d.vals) {
-			b.takes = false
-			continue
-		}
-		at := b.at
-		if d.Absent(at) {
-			if b.takes = false; b.optional {
-				continue
+func (d *Decoder) readMeasure(r *reading) {
+	r.takes = r.takes[:0]
+	for _, e := range d.live {
+		row, absent := d.row(e), d.Absent(e, r.field)
+		if r.at != r.field {
+			if row[r.at] = row[r.field]; absent {
+				row[r.at] = r.instead
 			}
-			if b.instead < 0 {
-				return d.Wrong(b.at, "")
-			}
-			at = b.instead
 		}
-		if b.takes, reason = b.Read(d, at, b.n); reason != "" {
-			return reason
+		switch {
+		case r.where != nil && !allHold(r.where, row):
+		case r.optional && (absent || d.allAbsent(e, r.also)):
+		case absent && r.at == r.field:
+			d.Refuse(e, r.field, "")
+		default:
+			r.takes = append(r.takes, e)
 		}
 	}
-	return ""
+	r.Read(d, r.at, r.takes)
+	d.settle()
 }
 
-// Value returns the value of a field.
-func (d *Decoder) Value(at int) *event.Value { return &d.vals[at] }
+// row returns the values of an event.
+func (d *Decoder) row(e Entry) []event.Value { return d.vals[int(e)*d.width:][:d.width] }
+
+// Value returns the value of a field of an event.
+func (d *Decoder) Value(e Entry, at int) *event.Value { return &d.vals[int(e)*d.width+at] }
 
 // Window returns the start of the event's window.
-func (d *Decoder) Window() event.Time { return d.window }
+func (d *Decoder) Window(e Entry) event.Time { return d.windows[e] }
 
 // Absent reports whether a field is missing or null.
-func (d *Decoder) Absent(at int) bool {
-	return d.vals[at].Type == event.Missing || d.vals[at].Type == event.Null
-}
+func (d *Decoder) Absent(e Entry, at int) bool { return d.Value(e, at).Type <= event.Null }
 
-// A wholeValue is what event.Value.Whole returned for a value of the event with a number. Several measures
-// of a field read it once.
-type wholeValue struct {
-	of uint64
-	n  int64
-	ok bool
-}
-
-// Whole returns the value of a field as event.Value.Whole does.
-func (d *Decoder) Whole(at int) (n int64, ok bool) {
-	w := &d.wholes[at]
-	if w.of != d.number {
-		w.of = d.number
-		w.n, w.ok = d.vals[at].Whole()
+// allAbsent reports whether there are fields, and all are missing or null.
+func (d *Decoder) allAbsent(e Entry, fields []int) bool {
+	for _, at := range fields {
+		if !d.Absent(e, at) {
+			return false
+		}
 	}
-	return w.n, w.ok
+	return fields != nil
 }
 
-// Uint32 returns the value of a field as event.Value.Uint32 does.
-func (d *Decoder) Uint32(at int) (uint32, bool) {
-	if n, ok := d.Whole(at); ok {
-		return uint32(n), 0 <= n && n <= math.MaxUint32
-	}
-	return d.vals[at].Uint32()
+// wholes has what event.Value.Whole returns for a field of the live events of a block. Several measures of a field read
+// it once.
+type wholes struct {
+	block uint64
+	n     [BlockSize]int64
+	ok    [BlockSize]bool
 }
 
-// Float returns the value of a field as a number, 0 if there is a reason why it is none.
-func (d *Decoder) Float(at int) (f float64, reason string) {
-	if n, ok := d.Whole(at); ok && n != 0 { // an integer has no sign of zero
-		return float64(n), ""
+// Whole returns the value of a measure's field as event.Value.Whole does.
+func (d *Decoder) Whole(e Entry, at int) (n int64, ok bool) {
+	w := d.wholes[at]
+	if w.block != d.number {
+		w.block = d.number
+		for _, e := range d.live {
+			w.n[e], w.ok[e] = d.Value(e, at).Whole()
+		}
 	}
-	f, ok := d.vals[at].Float()
+	return w.n[e], w.ok[e]
+}
+
+// The methods that follow refuse an event if the value of the field is nothing that they can return.
+
+// ID returns the value of a field as event.Value.ID does.
+func (d *Decoder) ID(e Entry, at int) (id []byte, ok bool) {
+	if id, ok = d.Value(e, at).ID(); !ok {
+		d.Refuse(e, at, "is neither text nor number")
+	}
+	return id, ok
+}
+
+// Text returns the value of a field that is a text, a number or a bool, as text of at most MaxValue bytes.
+func (d *Decoder) Text(e Entry, at int) (text []byte, ok bool) {
+	v := d.Value(e, at)
 	switch {
-	case ok:
-		return f, ""
-	case d.vals[at].Numeric():
-		return 0, d.Wrong(at, "is a number beyond 1.8e308, the greatest Float64")
+	case !hasText(v):
+		d.Refuse(e, at, "is not text, number or bool")
+		return nil, false
+	case len(v.Bytes) > MaxValue:
+		d.Refuse(e, at, "is longer than 1 KiB")
+		return nil, false
 	}
-	return 0, d.Wrong(at, "is not a number")
+	return v.Bytes, true
+}
+
+// Float returns the value of a measure's field as a number.
+func (d *Decoder) Float(e Entry, at int) (f float64, ok bool) {
+	if n, ok := d.Whole(e, at); ok && n != 0 { // an integer has no sign of zero
+		return float64(n), true
+	}
+	v := d.Value(e, at)
+	if f, ok = v.Float(); ok {
+		return f, true
+	}
+	if v.Numeric() {
+		d.Refuse(e, at, "is a number beyond 1.8e308, the greatest Float64")
+	} else {
+		d.Refuse(e, at, "is not a number")
+	}
+	return 0, false
 }
 
 // Position returns a longitude and a latitude within the range of Redis. It
 // refuses positions out of range, and never clamps them.
-func (d *Decoder) Position(lonAt, latAt int) (lon, lat float64, reason string) {
-	lon, ok := d.vals[lonAt].Float()
-	if !ok {
-		return 0, 0, d.Wrong(lonAt, "is not a number")
+func (d *Decoder) Position(e Entry, lonAt, latAt int) (lon, lat float64, ok bool) {
+	if lon, ok = d.Value(e, lonAt).Float(); !ok {
+		d.Refuse(e, lonAt, "is not a number")
+		return 0, 0, false
 	}
-	lat, ok = d.vals[latAt].Float()
-	if !ok {
-		return 0, 0, d.Wrong(latAt, "is not a number")
+	if lat, ok = d.Value(e, latAt).Float(); !ok {
+		d.Refuse(e, latAt, "is not a number")
+		return 0, 0, false
 	}
 	if _, ok = geo.Encode(lon, lat); !ok {
-		return 0, 0, d.Wrong(latAt, "or "+d.names[lonAt]+" is out of range: ±85.05112878 and ±180 degrees")
+		d.Refuse(e, latAt, "or "+d.names[lonAt]+" is out of range: ±85.05112878 and ±180 degrees")
 	}
-	return lon, lat, ""
+	return lon, lat, ok
 }
 
-// Stamp returns the order of this event's position among those of its member: by
+// Stamp returns the order of an event's position among those of its member: by
 // event time, then by place in the log.
-func (d *Decoder) Stamp() geo.Stamp {
-	return geo.Stamp{Time: int64(d.time), Slot: uint64(MakeSlot(d.epoch, d.partition, d.offset/d.spec.Chunk)), Offset: d.offset}
+func (d *Decoder) Stamp(e Entry) geo.Stamp {
+	offset := d.events[e].Offset
+	return geo.Stamp{Time: int64(d.times[e]), Slot: uint64(MakeSlot(d.epoch, d.partition, offset/d.spec.Chunk)), Offset: offset}
 }
 
-// NotID is the reason for a value that cannot be an id.
-const NotID = "is neither text nor number"
+// Refuse makes an event malformed, because a field is missing or, if it is there, for what is said about it.
+func (d *Decoder) Refuse(e Entry, at int, what string) { d.refuse(e, Malformed, d.wrong(e, at, what)) }
 
 // wrongTime returns the reason of an event without a time. It names the unit, because a right
 // time in another unit than the job's is the usual cause.
-func (d *Decoder) wrongTime() string {
+func (d *Decoder) wrongTime(e Entry) string {
 	if d.timeAt < 0 {
 		return "the record's timestamp is not a time between 1970 and 2106"
 	}
 	unit := d.spec.TimeUnit
-	v := d.vals[d.timeAt]
+	v := d.Value(e, d.timeAt)
 	needs, fits := "number", v.Type == event.Integer || v.Numeric()
 	if unit == event.RFC3339 || unit == event.ISO8601 {
 		needs, fits = "text", v.Type == event.String
 	}
 	if !fits {
-		return d.Wrong(d.timeAt, "is not a "+needs+", which unit "+unit.String()+" needs")
+		return d.wrong(e, d.timeAt, "is not a "+needs+", which unit "+unit.String()+" needs")
 	}
-	return d.Wrong(d.timeAt, "is not a time between 1970 and 2106 in unit "+unit.String())
+	return d.wrong(e, d.timeAt, "is not a time between 1970 and 2106 in unit "+unit.String())
 }
 
-// Wrong returns the reason in words. It may allocate, because only a dead letter
+// wrong returns the reason in words. It may allocate, because only a dead letter
 // needs it.
-func (d *Decoder) Wrong(at int, what string) string {
-	if d.Absent(at) {
+func (d *Decoder) wrong(e Entry, at int, what string) string {
+	if d.Absent(e, at) {
 		return "field " + d.names[at] + " is missing"
 	}
 	return "field " + d.names[at] + " " + what

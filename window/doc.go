@@ -25,13 +25,13 @@
 //
 //	meaning.go    the Spec as JSON that is equal for equal specs, and what two of them differ in
 //	resume.go     from where a partition is read
-//	operator.go   the operator: decides offsets, gathers events, hands out changes
+//	operator.go   the operator: decides offsets, counts events, hands out changes
 //	judge.go      says what the operator decides about each record, for tools that show records
 //	each.go       records that are arrays of events
 //	partition.go  the state of one partition: the chunk being read, its groups and counts
 //	snapshot.go   copies of rows for live reads
 //	changes.go    what a flush writes: table, ledger lines, dead letters
-//	decode.go     from a record to an event or a reason against it
+//	decode.go     from a block of records to events or reasons against them
 //	dedupe.go     the ids of a chunk: Bloom filters, or the ids themselves
 //	throttle.go   the limiters of the keys of a partition
 //	condition.go  conditions on an event

@@ -72,9 +72,65 @@ func (e *Events) Raise(o *Events) {
 	}
 }
 
+// An eachBlock says of which records the events of a block are.
+type eachBlock struct {
+	events []event.Record // see Decoder.events
+	shares []share        // in the order of the log
+
+	// The record whose events are being read, and the one of them that comes next.
+	opened   bool
+	next, of int
+	reason   string
+}
+
+// A share is what a block has of a record: the events [from, to) of the block. The first of them is the one with number
+// first of all the record has. With a reason, the record is malformed.
+type share struct {
+	rec             *event.Record
+	from, to, first int
+	of              int
+	last            bool // it has the last of them
+	reason          string
+}
+
+// readEach is read for records that are arrays of events. The events of the record behind those that it returns may
+// be in the block in part, and go on in the next one.
+func (d *Decoder) readEach(records []event.Record) (n int, err error) {
+	b := &d.each
+	d.begin(b.opened)
+	b.events, b.shares = b.events[:0], b.shares[:0]
+	for ; n < len(records) && !d.full(len(b.events)); n++ {
+		rec := &records[n]
+		if !b.opened {
+			if d.selects {
+				if err = d.selectSchema(rec); err != nil {
+					break
+				}
+			}
+			b.next = 0
+			b.of, b.reason = d.open(rec)
+		}
+		s := share{rec: rec, from: len(b.events), first: b.next, of: b.of, reason: b.reason}
+		for ; b.next < b.of && !d.full(len(b.events)); b.next++ {
+			e := len(b.events)
+			b.events = b.events[:e+1]
+			of := &b.events[e]
+			of.Offset, of.Time, of.Value = rec.Offset, rec.Time, d.reader.Event(b.next)
+			d.add(e, d.reader.ReadEvent(b.next, d.row(Entry(e))[:d.scanned]))
+		}
+		s.to, s.last = len(b.events), b.next == b.of
+		b.shares = append(b.shares, s)
+		if b.opened = !s.last; b.opened {
+			break
+		}
+	}
+	d.events = b.events
+	return n, err
+}
+
 // open finds the events of a record. With a reason, the record is malformed.
 func (d *Decoder) open(rec *event.Record) (events int, reason string) {
-	if len(rec.Value) == 0 && (rec.Value == nil || !d.selects) { // a message of no events is empty
+	if d.empty(rec) {
 		return 0, emptyValue
 	}
 	events, err := d.reader.Open(rec)
@@ -84,63 +140,51 @@ func (d *Decoder) open(rec *event.Record) (events int, reason string) {
 	return events, ""
 }
 
-// eventOutcome returns the outcome of event i of the opened record, as outcome does of a record.
-func (pt *Partition) eventOutcome(d *Decoder, rec *event.Record, i int) (Outcome, string) {
-	if err := d.reader.ReadEvent(i, d.vals[:d.scanned]); err != nil {
-		return Malformed, err.Error()
-	}
-	outcome, reason := d.decodeValues(rec)
-	if outcome == Counted {
-		outcome = pt.look(d)
-	}
-	return outcome, reason
-}
-
-// warmEach shows the events of a record to what the partition remembers.
-func (pt *Partition) warmEach(d *Decoder, rec *event.Record) {
-	n, _ := d.open(rec)
-	for i := range n {
-		pt.eventOutcome(d, rec, i)
+// An eachSum is what was decided about the events of a record.
+type eachSum struct {
+	outcome Outcome // of the record
+	by      [Gap]uint64
+	bad     struct { // the first event that becomes a dead letter
+		at     int
+		value  []byte
+		reason string
+		Outcome
 	}
 }
 
-// decideEach returns the outcome of a record, and counts its events.
-func (o *Operator) decideEach(pt *Partition, rec *event.Record) Outcome {
-	d := o.decoder
-	n, reason := d.open(rec)
-	if reason != "" {
-		pt.events.add(Malformed, 1)
-		o.events.add(Malformed, 1)
-		o.deadLetter(pt, rec, Malformed, reason)
-		return Malformed
-	}
-	var by [Gap]uint64
-	var bad struct { // the first event that becomes a dead letter
-		at      int
-		outcome Outcome
-		reason  string
-	}
-	outcome := Filtered
-	for i := range n {
-		f, reason := pt.eventOutcome(d, rec, i)
-		if f == Counted {
-			o.count(pt)
-		} else if f.dead() && bad.outcome == Counted {
-			bad.at, bad.outcome, bad.reason = i, f, reason
+// sumUp notes the outcomes of the events of the block, and of the records whose last event is in it.
+func (o *Operator) sumUp(pt *Partition) {
+	d, sum := o.decoder, &o.each
+	for i := range d.each.shares {
+		s := &d.each.shares[i]
+		if s.first == 0 {
+			*sum = eachSum{outcome: Filtered}
 		}
-		by[f]++
-		if i == 0 || f == Counted {
-			outcome = f
+		for e := s.from; e < s.to; e++ {
+			f, at := d.outcomes[e], s.first+e-s.from
+			if bad := &sum.bad; f.dead() && bad.Outcome == Counted {
+				bad.at, bad.value, bad.Outcome, bad.reason = at, d.events[e].Value, f, d.reasons[e]
+			}
+			sum.by[f]++
+			if at == 0 || f == Counted {
+				sum.outcome = f
+			}
 		}
+		switch {
+		case !s.last:
+			continue
+		case s.reason != "":
+			sum.outcome, sum.by[Malformed] = Malformed, 1
+			o.deadLetter(pt, s.rec, Malformed, s.reason)
+		case sum.bad.Outcome != Counted:
+			o.deadEvent(pt, s)
+		}
+		for f, n := range sum.by {
+			pt.events.add(Outcome(f), n)
+			o.events.add(Outcome(f), n)
+		}
+		o.outcome(pt, sum.outcome, 1)
 	}
-	for f, n := range by {
-		pt.events.add(Outcome(f), n)
-		o.events.add(Outcome(f), n)
-	}
-	if bad.outcome != Counted {
-		o.deadEvent(pt, rec, bad.at, n, by[Late]+by[Future]+by[Malformed]-1, bad.outcome, bad.reason)
-	}
-	return outcome
 }
 
 // OfEvent begins the part of a dead letter's reason that says which event of its record it
@@ -148,35 +192,12 @@ func (o *Operator) decideEach(pt *Partition, rec *event.Record) Outcome {
 const OfEvent = "; event "
 
 // deadEvent makes the dead letter of a record of which an event was not counted. There is one
-// for each record, which holds its first such event; more is how many others it has.
-func (o *Operator) deadEvent(pt *Partition, rec *event.Record, at, events int, more uint64, outcome Outcome, reason string) {
-	reason += fmt.Sprintf(OfEvent+"%d of %d in the record", at+1, events)
-	if more > 0 {
+// for each record, which holds its first such event.
+func (o *Operator) deadEvent(pt *Partition, s *share) {
+	by, bad := &o.each.by, &o.each.bad
+	reason := bad.reason + fmt.Sprintf(OfEvent+"%d of %d in the record", bad.at+1, s.of)
+	if more := by[Late] + by[Future] + by[Malformed] - 1; more > 0 {
 		reason += fmt.Sprintf(", which has %d more that are late, future or malformed", more)
 	}
-	o.deadLetter(pt, &event.Record{Offset: rec.Offset, Time: rec.Time, Value: o.decoder.reader.Event(at)}, outcome, reason)
-}
-
-// observeEach passes the verdicts of a record to tell: one for each of its events, or one for the
-// record if it has none.
-func (j *Judge) observeEach(pt *Partition, rec *event.Record, tell func(*Verdict) error) error {
-	d := j.decoder
-	n, reason := d.open(rec)
-	if n == 0 {
-		outcome := Malformed
-		if reason == "" {
-			outcome, reason = Filtered, "it has no events"
-		}
-		j.verdict = Verdict{Partition: pt.partition, Offset: rec.Offset, Records: 1, Record: rec.Time, Size: len(rec.Value), Outcome: outcome, Reason: reason}
-		return tell(&j.verdict)
-	}
-	for i := range n {
-		outcome, reason := pt.eventOutcome(d, rec, i)
-		j.judge(pt.partition, rec, outcome, reason)
-		j.verdict.Event, j.verdict.Events, j.verdict.Size = i+1, n, len(d.reader.Event(i))
-		if err := tell(&j.verdict); err != nil {
-			return err
-		}
-	}
-	return nil
+	o.deadLetter(pt, &event.Record{Offset: s.rec.Offset, Time: s.rec.Time, Value: bad.value}, bad.Outcome, reason)
 }

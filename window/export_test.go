@@ -25,19 +25,29 @@ var (
 
 const MaxPayload = maxPayload
 
-// Decode decodes a record.
-func (o *Operator) Decode(rec *event.Record) (Outcome, string) { return o.decoder.decode(rec) }
+// Decode decodes records, and returns the outcome and the reason of the first one.
+func (o *Operator) Decode(records ...event.Record) (outcome Outcome, reason string) {
+	d := o.decoder
+	if _, err := d.readBlock(records); err != nil {
+		panic(err)
+	}
+	d.decode()
+	if outcome = d.outcomes[0]; outcome != Counted {
+		reason = d.reasons[0]
+	}
+	return outcome, reason
+}
 
 // DecodeOne decodes one event and returns its outcome and reason, its group, and the measures that
 // take something of it.
 func (o *Operator) DecodeOne(doc string) (outcome Outcome, reason, group string, takes []string) {
 	d := o.decoder
-	d.decode(&event.Record{Value: []byte(`{"x":"left over","n":7}`), Time: 1000})
-	outcome, reason = d.decode(&event.Record{Value: []byte(doc), Time: 1000})
+	o.Decode(event.Record{Value: []byte(`{"x":"left over","n":7}`), Time: 1000})
+	outcome, reason = o.Decode(event.Record{Value: []byte(doc), Time: 1000})
 	if outcome == Counted {
-		group = string(d.group)
-		for i := range d.blocks {
-			if d.blocks[i].takes {
+		group = string(d.groups[0])
+		for i := range d.readings {
+			if len(d.readings[i].takes) > 0 {
 				takes = append(takes, o.spec.Measures[i].Name)
 			}
 		}

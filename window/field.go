@@ -6,14 +6,11 @@ import (
 	"weir/event"
 )
 
-// keepText bounds the scratch that is kept from one event to the next.
-const keepText = 64 << 10
-
 // A derived field is one that the scanner does not find by a path: the first of several,
 // or the result of functions.
 type derived struct {
 	field event.Field
-	at    []int // index in decoder.vals of the value of each path
+	at    []int // index in a row of the value of each path
 }
 
 // fields has every field that a spec reads: first the paths, which the scanner
@@ -26,7 +23,7 @@ type fields struct {
 	uses    []int // of paths: how many texts of the spec have it
 }
 
-// index returns the index in decoder.vals of a field of the spec; -1 for none.
+// index returns the index in a row of a field of the spec; -1 for none.
 func (f *fields) index(field string) int {
 	if field == "" {
 		return -1
@@ -139,13 +136,13 @@ func readFields(s *Spec) (*fields, error) {
 	return f, nil
 }
 
-// derive computes the derived fields of the event that was scanned.
+// derive computes the derived fields of the live events.
 func (d *Decoder) derive() {
-	if d.text = d.text[:0]; cap(d.text) > keepText {
-		d.text = nil
-	}
 	for i := range d.derived {
 		f := &d.derived[i]
-		d.vals[d.scanned+i], d.text = f.field.First(d.vals, f.at, d.text)
+		for _, e := range d.live {
+			row := d.row(e)
+			row[d.scanned+i] = d.reader.First(&f.field, row, f.at)
+		}
 	}
 }

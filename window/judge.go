@@ -87,39 +87,57 @@ func (j *Judge) Observe(b *event.Batch, tell func(*Verdict) error) error {
 			return tell(&j.verdict)
 		}
 	}
+	j.decoder.partition, j.decoder.epoch = pt.partition, pt.epoch
 	for i := range b.Records {
 		rec := &b.Records[i]
 		if rec.Offset < pt.next {
 			continue
 		}
 		j.advance(pt, rec.Offset)
-		if j.decoder.selects {
-			if err := j.decoder.selectSchema(b, rec); err != nil {
-				return err
-			}
-		}
-		if j.spec.Each != "" {
-			if pt.warming() {
-				pt.warmEach(j.decoder, rec)
-			} else if err := j.observeEach(pt, rec, tell); err != nil {
-				return err
-			}
-			j.advance(pt, rec.Offset+1)
-			continue
-		}
 		warm := pt.warming()
-		outcome, reason := pt.outcome(j.decoder, rec)
-		j.advance(pt, rec.Offset+1)
-		if warm {
-			continue
-		}
-		j.judge(b.Partition, rec, outcome, reason)
-		if err := tell(&j.verdict); err != nil {
-			return err
+		for done := 0; done == 0; { // a block has the events of one record, so that tell can stop behind each
+			var err error
+			if done, err = j.decoder.readBlock(b.Records[i : i+1]); err != nil {
+				return err
+			}
+			pt.decide(j.decoder)
+			if done > 0 {
+				j.advance(pt, rec.Offset+1)
+			}
+			if warm {
+				continue
+			}
+			if err := j.tell(rec, tell); err != nil {
+				return err
+			}
 		}
 	}
 	j.advance(pt, b.Next)
 	return nil
+}
+
+// tell passes the verdicts about the events of the block to tell, or the one about the record if it has no events.
+func (j *Judge) tell(rec *event.Record, tell func(*Verdict) error) error {
+	d := j.decoder
+	for e := range d.events {
+		j.judge(&d.events[e], d.outcomes[e], d.reasons[e], Entry(e))
+		if j.spec.Each != "" {
+			s := &d.each.shares[0]
+			j.verdict.Event, j.verdict.Events = s.first+e+1, s.of
+		}
+		if err := tell(&j.verdict); err != nil {
+			return err
+		}
+	}
+	if len(d.events) > 0 || d.each.shares[0].of > 0 {
+		return nil
+	}
+	outcome, reason := Malformed, d.each.shares[0].reason
+	if reason == "" {
+		outcome, reason = Filtered, "it has no events"
+	}
+	j.verdict = Verdict{Partition: d.partition, Offset: rec.Offset, Records: 1, Record: rec.Time, Size: len(rec.Value), Outcome: outcome, Reason: reason}
+	return tell(&j.verdict)
 }
 
 // Learn tells the judge a schema that Observe has asked for.
@@ -133,7 +151,7 @@ func (j *Judge) Pass(b *event.Batch, u *event.UnknownSchema, reason string, tell
 	j.advance(pt, u.Offset+1)
 	for i := range b.Records {
 		if rec := &b.Records[i]; rec.Offset == u.Offset && !warm {
-			j.judge(b.Partition, rec, Malformed, reason)
+			j.judge(rec, Malformed, reason, 0)
 			j.verdict.Waits = true
 			return tell(&j.verdict)
 		}
@@ -141,14 +159,16 @@ func (j *Judge) Pass(b *event.Batch, u *event.UnknownSchema, reason string, tell
 	return nil
 }
 
-// judge sets the verdict of the record that the decoder has.
-func (j *Judge) judge(partition int32, rec *event.Record, outcome Outcome, reason string) {
+// judge sets the verdict of an event of the block, or of a record.
+func (j *Judge) judge(rec *event.Record, outcome Outcome, reason string, e Entry) {
 	v, d := &j.verdict, j.decoder
 	group := v.Group[:0]
-	*v = Verdict{Partition: partition, Offset: rec.Offset, Records: 1, Record: rec.Time, Size: len(rec.Value), Outcome: outcome, Reason: reason}
+	*v = Verdict{Partition: d.partition, Offset: rec.Offset, Records: 1, Record: rec.Time, Size: len(rec.Value), Outcome: outcome, Reason: reason}
 	switch outcome {
 	case Malformed:
 		return
+	case Counted:
+		v.Reason = ""
 	case Filtered:
 		v.Reason = "a condition of where does not hold"
 		return
@@ -157,8 +177,8 @@ func (j *Judge) judge(partition int32, rec *event.Record, outcome Outcome, reaso
 	case Throttled:
 		v.Reason = "beyond the limit of its key"
 	}
-	v.Decoded, v.Time, v.Window, v.Group = true, d.time, d.window, splitGroup(group, d.group, len(j.spec.By))
-	v.ID, v.Key = d.id, d.key
+	v.Decoded, v.Time, v.Window, v.Group = true, d.times[e], d.windows[e], splitGroup(group, d.groups[e], len(j.spec.By))
+	v.ID, v.Key = d.ids[e], d.keys[e]
 }
 
 // advance moves a partition to an offset, through the ends of chunks.

@@ -28,7 +28,8 @@ type Kind struct {
 	// recognises them, as a filter does.
 	HoldsValues bool
 
-	// Paths returns the fields that a measure reads besides Path. It is nil if there are none.
+	// Paths returns the fields that a measure reads besides Path. It is nil if there are none. An Optional measure
+	// takes nothing of an event that has none of them.
 	Paths func(m *Measure) []string
 	// Intake makes the intake of a measure. also says where the Decoder has the fields of Paths.
 	Intake func(s *Spec, m *Measure, also []int) Intake
@@ -43,17 +44,24 @@ type Kind struct {
 // String returns the kind's name in configurations.
 func (k *Kind) String() string { return k.Name }
 
-// An Intake reads one measure's values from events, gathers them in a block of at most
-// BlockSize entries, and adds the block to a column. Each worker has one for each measure.
+// An Intake reads one measure's values from the events of a block, and adds those of the events that count to a
+// column. Each worker has one for each measure.
 type Intake interface {
-	// Read reads the measure's values of the decoded event into entry n of the block.
-	// It overwrites what entry n had, because the caller uses n again if the event
-	// does not count. d.Value(at) is the value of Path; it is not missing. ok is false
-	// if the measure takes nothing of the event. With a reason, the event is malformed.
-	Read(d *Decoder, at, n int) (ok bool, reason string)
-	// Add adds entry i of the block to row rows[i] of the store, for each i. The store is
-	// a Column of the measure; a Tally, with cells for rows, if the kind is Additive.
-	Add(to Store, rows []uint32)
+	// Read reads the measure's values of these events of the decoder's block. d.Value(e, at) is the value of Path; it
+	// is not missing. Read refuses an event that has no value for the measure.
+	Read(d *Decoder, at int, events []Entry)
+	// Add adds what Read has read of events[i] to row rows[i] of the store, for each i. The events ascend, and are
+	// some of those that were read. The store is a Column of the measure; a Tally, with cells for rows, if the kind is
+	// Additive.
+	Add(to Store, rows []uint32, events []Entry)
+}
+
+// Pick moves the values of these events to the front and returns them. The events ascend.
+func Pick[V any](values []V, events []Entry) []V {
+	for i, e := range events {
+		values[i] = values[e]
+	}
+	return values[:len(events)]
 }
 
 // A Store has a value for each of its rows, empty at first.
@@ -123,26 +131,31 @@ func (m *Measure) Text(number uint64) string {
 	return m.Kind.Text(m, number)
 }
 
-// A block is what an Intake has gathered, and waits to be added.
-type block struct {
+// A reading is how a measure reads a block.
+type reading struct {
 	Intake
-	at       int // index in decoder.vals of the value of Path
+	field    int   // index in a row of the value of Path
+	also     []int // of Paths
+	at       int   // where Read finds the value: field or, with a default, a place of its own
+	instead  event.Value
 	optional bool
-	instead  int         // index in decoder.vals of the default; -1: none
-	where    []condition // what an event must meet to be read
 	additive bool
+	where    []condition // what an event must meet to be read
 
-	takes bool              // the measure takes something of the event that was decoded last
-	n     int               // number of entries that wait
-	rows  [BlockSize]uint32 // of the table, or cells of the partition if additive
+	takes []Entry // the events that were read
+	rows  []uint32
 }
 
-// flush adds the entries that wait.
-func (b *block) flush(to Store) {
-	if b.n > 0 {
-		b.Add(to, b.rows[:b.n])
-		b.n = 0
+// counted returns the events that were read and count, and their places in a table.
+func (r *reading) counted(d *Decoder, at *[BlockSize]uint32) ([]Entry, []uint32) {
+	events, rows := r.takes[:0], r.rows[:0]
+	for _, e := range r.takes {
+		if d.outcomes[e] == Counted {
+			events, rows = append(events, e), append(rows, at[e])
+		}
 	}
+	r.rows = rows
+	return events, rows
 }
 
 // paths returns the fields that the measure reads besides Path.
@@ -158,9 +171,9 @@ func (m *Measure) CheckDefault() (wrong string) {
 	if m.Kind.ByMember {
 		return "is nothing that " + m.Kind.Name + " has"
 	}
-	d := &Decoder{spec: &Spec{Chunk: 1}, number: 1, vals: []event.Value{m.defaultValue()}, wholes: make([]wholeValue, 1), names: []string{"default"}}
-	_, wrong = m.Kind.Intake(d.spec, m, nil).Read(d, 0, 0)
-	return strings.TrimPrefix(wrong, "field default ")
+	d := &Decoder{spec: &Spec{Chunk: 1}, number: 1, width: 1, vals: []event.Value{m.defaultValue()}, wholes: []*wholes{{}}, names: []string{"default"}, events: make([]event.Record, 1), live: []Entry{0}}
+	m.Kind.Intake(d.spec, m, nil).Read(d, 0, d.live)
+	return strings.TrimPrefix(d.reasons[0], "field default ")
 }
 
 // defaultValue returns the default as if it stood in an event.

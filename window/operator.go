@@ -8,11 +8,6 @@ import (
 	"weir/internal/cacheline"
 )
 
-// BlockSize is how many counted events are gathered before they are added to the
-// sketches: enough to make the loop over each measure tight, and few enough to stay
-// in the first-level cache.
-const BlockSize = 512
-
 // An Operator counts some partitions of a job for one worker: it has the state of
 // each partition and the table that they share. It is not safe for concurrent use:
 // other goroutines send its worker a closure, which runs between batches.
@@ -32,9 +27,10 @@ type Operator struct {
 	outcomes  [Outcomes]uint64
 	events    Events
 
-	gathered int        // events gathered since the last apply…
-	of       *Partition // …which are of this partition
-	_        cacheline.Pad
+	// By event of the decoder's block, if it counts: its row of the table, and its cell of the partition.
+	rows, cells [BlockSize]uint32
+	each        eachSum // of the record whose events are being decided
+	_           cacheline.Pad
 }
 
 // NewOperator makes an operator without partitions. The spec must be valid.
@@ -129,36 +125,24 @@ func (o *Operator) Observe(b *event.Batch) error {
 		return nil
 	}
 	pt.moved = true
-	o.of = pt
 	o.decoder.partition, o.decoder.epoch = pt.partition, pt.epoch
 	if b.Unreadable != "" {
 		o.refuse(pt, b)
 		return nil
 	}
-	for i := range b.Records {
-		rec := &b.Records[i]
-		if rec.Offset < pt.next {
-			continue
+	records := b.Records
+	for len(records) > 0 && records[0].Offset < pt.next {
+		records = records[1:]
+	}
+	for len(records) > 0 {
+		o.skip(pt, records[0].Offset)
+		n, err := o.decide(pt, pt.ofChunk(records))
+		if err != nil {
+			return err
 		}
-		o.skip(pt, rec.Offset)
-		if o.decoder.selects {
-			if err := o.decoder.selectSchema(b, rec); err != nil {
-				o.apply() // what was gathered is of this partition, and the next call may be of another
-				return err
-			}
-		}
-		if pt.warming() {
-			o.warm(pt, rec)
-		} else {
-			outcome := o.decide(pt, rec)
-			pt.outcomes[outcome]++
-			o.outcomes[outcome]++
-		}
-		pt.record = rec.Time
-		o.advance(pt, rec.Offset+1)
+		records = records[n:]
 	}
 	o.skip(pt, b.Next)
-	o.apply()
 	return nil
 }
 
@@ -170,11 +154,16 @@ func (o *Operator) skip(pt *Partition, to int64) {
 	for pt.next < to {
 		step := min(to, (pt.chunk()+1)*o.spec.Chunk)
 		if !pt.warming() { // if there is a warm-up, Start is the beginning of a chunk
-			pt.outcomes[Gap] += uint64(step - pt.next)
-			o.outcomes[Gap] += uint64(step - pt.next)
+			o.outcome(pt, Gap, int(step-pt.next))
 		}
 		o.advance(pt, step)
 	}
+}
+
+// outcome notes that n offsets of a partition have an outcome.
+func (o *Operator) outcome(pt *Partition, f Outcome, n int) {
+	pt.outcomes[f] += uint64(n)
+	o.outcomes[f] += uint64(n)
 }
 
 // refuse gives the offsets of an unreadable batch the outcome Malformed. One dead
@@ -187,8 +176,7 @@ func (o *Operator) refuse(pt *Partition, b *event.Batch) {
 		step := min(b.Next, (pt.chunk()+1)*o.spec.Chunk)
 		if !pt.warming() {
 			n := uint64(step - pt.next)
-			pt.outcomes[Malformed] += n
-			o.outcomes[Malformed] += n
+			o.outcome(pt, Malformed, int(n))
 			if o.spec.Each != "" {
 				pt.events.add(Malformed, n)
 				o.events.add(Malformed, n)
@@ -218,49 +206,79 @@ func (o *Operator) advance(pt *Partition, to int64) {
 	}
 }
 
-// decide returns the outcome of a record, and counts the record if that is Counted.
-func (o *Operator) decide(pt *Partition, rec *event.Record) Outcome {
-	if o.spec.Each != "" {
-		return o.decideEach(pt, rec)
-	}
-	outcome, reason := pt.outcome(o.decoder, rec)
-	switch {
-	case outcome == Counted:
+// decide decides the first of some records of a chunk, those that fit into a block, and counts those that are
+// Counted. It returns how many are decided.
+func (o *Operator) decide(pt *Partition, records []event.Record) (n int, err error) {
+	d := o.decoder
+	n, err = d.readBlock(records)
+	pt.decide(d)
+	warm := pt.warming() // then they only go to what the partition remembers
+	if !warm {
 		o.count(pt)
-	case outcome.dead():
-		o.deadLetter(pt, rec, outcome, reason)
+		if o.spec.Each != "" {
+			o.sumUp(pt)
+		} else {
+			o.sort(pt)
+		}
 	}
-	return outcome
+	if n == 0 {
+		return 0, err
+	}
+	last := &records[n-1]
+	if !warm {
+		o.outcome(pt, Gap, int(last.Offset+1-pt.next)-n)
+	}
+	pt.record = last.Time
+	o.advance(pt, last.Offset+1)
+	return n, err
 }
 
-// count counts the event that the decoder has.
+// sort notes the outcomes of the records of the block, and makes the dead letters.
+func (o *Operator) sort(pt *Partition) {
+	d := o.decoder
+	o.outcome(pt, Counted, len(d.live))
+	if len(d.live) == len(d.events) {
+		return
+	}
+	for e := range d.events {
+		f := d.outcomes[e]
+		if f == Counted {
+			continue
+		}
+		o.outcome(pt, f, 1)
+		if f.dead() {
+			o.deadLetter(pt, &d.events[e], f, d.reasons[e])
+		}
+	}
+}
+
+// count counts the live events of the block.
 func (o *Operator) count(pt *Partition) {
 	d := o.decoder
-	pt.pass(d)
-	id := pt.groups.id(d.group, groupHash(d.group), o.other)
-	g := &pt.groups.groups[id]
-	c := pt.cell(d.window, g, id)
-	if c.gen != o.gen {
-		c.gen = o.gen
-		c.row = o.table.row(d.window, pt.groups.key(g), g.hash)
-		if c.count > 0 {
-			o.table.rows[c.row].partial = true
+	for _, e := range d.live {
+		pt.pass(d, e)
+		id := pt.groups.id(d.groups[e], groupHash(d.groups[e]), o.other)
+		g := &pt.groups.groups[id]
+		c := pt.cell(d.windows[e], g, id)
+		if c.gen != o.gen {
+			c.gen = o.gen
+			c.row = o.table.row(d.windows[e], pt.groups.key(g), g.hash)
+			if c.count > 0 {
+				o.table.rows[c.row].partial = true
+			}
+			pt.dirty = append(pt.dirty, g.cell-1)
 		}
-		pt.dirty = append(pt.dirty, g.cell-1)
+		c.count++
+		o.rows[e], o.cells[e] = c.row, g.cell-1
 	}
-	c.count++
-	o.gather(c.row, g.cell-1)
-}
-
-// warm shows a record of the chunk before to what the partition remembers, if the
-// record would have been counted by itself.
-func (o *Operator) warm(pt *Partition, rec *event.Record) {
-	switch {
-	case !o.spec.LooksBack():
-	case o.spec.Each != "":
-		pt.warmEach(o.decoder, rec)
-	default:
-		pt.outcome(o.decoder, rec)
+	for m := range d.readings {
+		r, to, at := &d.readings[m], Store(o.table.columns[m]), &o.rows
+		if r.additive {
+			to, at = pt.tallies[m], &o.cells
+		}
+		if events, rows := r.counted(d, at); len(events) > 0 {
+			r.Add(to, rows, events)
+		}
 	}
 }
 
@@ -270,47 +288,12 @@ func (o *Operator) deadLetter(pt *Partition, rec *event.Record, outcome Outcome,
 	o.deadBytes += 96 + len(d.Payload)
 }
 
-// gather makes each measure keep what it needs of the decoded event, for a row of the
-// table, or for a cell of the partition.
-func (o *Operator) gather(row, cell uint32) {
-	blocks := o.decoder.blocks
-	for m := range blocks {
-		if b := &blocks[m]; b.takes {
-			b.rows[b.n] = row
-			if b.additive {
-				b.rows[b.n] = cell
-			}
-			b.n++
-		}
-	}
-	if o.gathered++; o.gathered >= BlockSize {
-		o.apply()
-	}
-}
-
-// apply adds the gathered events to the columns and tallies, one measure after the other.
-func (o *Operator) apply() {
-	if o.gathered == 0 {
-		return
-	}
-	o.gathered = 0
-	for m := range o.decoder.blocks {
-		b := &o.decoder.blocks[m]
-		if b.additive {
-			b.flush(o.of.tallies[m])
-		} else {
-			b.flush(o.table.columns[m])
-		}
-	}
-}
-
 // collect moves the new counts of a partition into the table, and its ledger line to
 // the lines. It is called at the end of a chunk, by Take, and by Stop.
 func (o *Operator) collect(pt *Partition) {
 	if pt.warming() || pt.next <= pt.first {
 		return
 	}
-	o.apply()
 	pt.report(o.table)
 	o.lines = append(o.lines, pt.line())
 }
@@ -318,7 +301,6 @@ func (o *Operator) collect(pt *Partition) {
 // Take returns everything that was counted since the last Take, and leaves the
 // operator with an empty table. The Changes share nothing with the operator.
 func (o *Operator) Take() *Changes {
-	o.apply()
 	c := &Changes{Table: o.table, Outcomes: o.outcomes, Events: o.events}
 	for _, p := range o.sorted() {
 		pt := o.partitions[p]

@@ -2,6 +2,7 @@ package window
 
 import (
 	"bytes"
+	"slices"
 
 	"weir/event"
 	"weir/internal/cacheline"
@@ -149,14 +150,26 @@ func (pt *Partition) repeat(id id) (here, before bool) {
 	return pt.seen.TestAndAdd(id), pt.before.Has(id)
 }
 
-// outcome returns the outcome of a record, and the reason for one that becomes a dead
-// letter.
-func (pt *Partition) outcome(d *Decoder, rec *event.Record) (Outcome, string) {
-	outcome, reason := d.decode(rec)
-	if outcome == Counted {
-		outcome = pt.look(d)
+// ofChunk returns those of some records, the first of which is in the chunk being read, that are in it.
+func (pt *Partition) ofChunk(records []event.Record) []event.Record {
+	end := (pt.chunk() + 1) * pt.spec.Chunk
+	if records[len(records)-1].Offset < end {
+		return records
 	}
-	return outcome, reason
+	return records[:slices.IndexFunc(records, func(r event.Record) bool { return r.Offset >= end })]
+}
+
+// decide gives the events of a block their outcomes. Those that count are live then.
+func (pt *Partition) decide(d *Decoder) {
+	d.decode()
+	if pt.spec.LooksBack() {
+		for _, e := range d.live {
+			if f := pt.look(d, e); f != Counted {
+				d.refuse(e, f, "")
+			}
+		}
+		d.settle()
+	}
 }
 
 // look returns the outcome of an event that would be Counted by itself, after what the
@@ -164,21 +177,21 @@ func (pt *Partition) outcome(d *Decoder, rec *event.Record) (Outcome, string) {
 //
 // The young limiters must not depend on the chunk before, so that a warm-up can rebuild
 // them: they also see an event that is a repeat of one in the chunk before.
-func (pt *Partition) look(d *Decoder) Outcome {
-	at, here, before := pt.clock(d), false, false
+func (pt *Partition) look(d *Decoder, e Entry) Outcome {
+	at, here, before := pt.clock(d, e), false, false
 	if pt.seen != nil {
-		here, before = pt.repeat(d.id)
+		here, before = pt.repeat(d.ids[e])
 	}
 	if here {
 		return Duplicate
 	}
 	if pt.young != nil {
-		pt.young.allow(d.key, at)
+		pt.young.allow(d.keys[e], at)
 	}
 	switch {
 	case before:
 		return Duplicate
-	case pt.old != nil && !pt.old.allow(d.key, at):
+	case pt.old != nil && !pt.old.allow(d.keys[e], at):
 		return Throttled
 	}
 	return Counted
@@ -187,10 +200,10 @@ func (pt *Partition) look(d *Decoder) Outcome {
 // clock returns the time of an event that moves the limiters and the watermark: at most the time
 // of its record. A client chooses the time of an event, so one with a fast clock would otherwise
 // use up the limits of the next minutes, and pass the ends of windows that are still open.
-func (pt *Partition) clock(d *Decoder) event.Time { return min(d.time, d.record) }
+func (pt *Partition) clock(d *Decoder, e Entry) event.Time { return min(d.times[e], d.record(e)) }
 
 // pass moves the watermark to a counted event.
-func (pt *Partition) pass(d *Decoder) { pt.watermark = max(pt.watermark, pt.clock(d)) }
+func (pt *Partition) pass(d *Decoder, e Entry) { pt.watermark = max(pt.watermark, pt.clock(d, e)) }
 
 // cell finds or makes the cell of a window and a group.
 func (pt *Partition) cell(window event.Time, g *group, id uint32) *cell {

@@ -67,7 +67,6 @@ func (t *Table) Selected(r *Range) iter.Seq[Row] {
 // what the sink holds, it is the answer as of now. It does not change what the
 // operator counts.
 func (o *Operator) Snapshot(into *Table, r *Range) {
-	o.apply()
 	moved := o.table.Copy(into, r)
 	for _, p := range o.sorted() {
 		o.partitions[p].show(into, r, moved)

@@ -116,6 +116,7 @@ func (c *lineClock) of(line []byte) time.Time {
 	if c == nil {
 		return now
 	}
+	c.reader.Begin(false)
 	if c.reader.Read(&event.Record{Value: line}, c.vals[:]) == nil {
 		if t, ok := c.vals[0].Time(c.unit); ok {
 			return time.UnixMilli(max(1, min(int64(t), now.UnixMilli()))) // kafka-go sends 0 as now

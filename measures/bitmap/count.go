@@ -2,6 +2,8 @@
 package bitmap
 
 import (
+	"math"
+
 	"weir/sketches/bitmap"
 	"weir/window"
 )
@@ -17,15 +19,18 @@ var Kind = &window.Kind{
 
 type intake struct{ ids [window.BlockSize]uint32 }
 
-func (in *intake) Read(d *window.Decoder, at, n int) (ok bool, reason string) {
-	if in.ids[n], ok = d.Uint32(at); !ok {
-		return false, d.Wrong(at, "is not an unsigned integer below 2^32")
+func (in *intake) Read(d *window.Decoder, at int, events []window.Entry) {
+	for _, e := range events {
+		if n, ok := d.Whole(e, at); ok && 0 <= n && n <= math.MaxUint32 {
+			in.ids[e] = uint32(n)
+		} else if in.ids[e], ok = d.Value(e, at).Uint32(); !ok {
+			d.Refuse(e, at, "is not an unsigned integer below 2^32")
+		}
 	}
-	return true, ""
 }
 
-func (in *intake) Add(to window.Store, rows []uint32) {
-	to.(*column).pool.AddBatch(rows, in.ids[:len(rows)])
+func (in *intake) Add(to window.Store, rows []uint32, events []window.Entry) {
+	to.(*column).pool.AddBatch(rows, window.Pick(in.ids[:], events))
 }
 
 type column struct{ pool bitmap.Pool }

@@ -60,16 +60,18 @@ type intake struct {
 	ranks [window.BlockSize]uint64
 }
 
-func (in *intake) Read(d *window.Decoder, at, n int) (bool, string) {
-	f, reason := d.Float(at)
-	in.ranks[n] = Rank(f) ^ in.flip
-	return reason == "", reason
+func (in *intake) Read(d *window.Decoder, at int, events []window.Entry) {
+	for _, e := range events {
+		if f, ok := d.Float(e, at); ok {
+			in.ranks[e] = Rank(f) ^ in.flip
+		}
+	}
 }
 
-func (in *intake) Add(to window.Store, rows []uint32) {
+func (in *intake) Add(to window.Store, rows []uint32, events []window.Entry) {
 	ranks := to.(*column).ranks
 	for n, i := range rows {
-		ranks[i] = max(ranks[i], in.ranks[n])
+		ranks[i] = max(ranks[i], in.ranks[events[n]])
 	}
 }
 

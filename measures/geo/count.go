@@ -14,15 +14,14 @@ var Kind = &window.Kind{
 	Name:     "geo",
 	ByMember: true,
 	Paths:    func(m *window.Measure) []string { return []string{m.Lon, m.Lat} },
-	Intake: func(_ *window.Spec, m *window.Measure, also []int) window.Intake {
-		return &intake{lon: also[0], lat: also[1], optional: m.Optional}
+	Intake: func(_ *window.Spec, _ *window.Measure, also []int) window.Intake {
+		return &intake{lon: also[0], lat: also[1]}
 	},
 	Column: func(*window.Measure) window.Column { return new(column) },
 }
 
 type intake struct {
 	lon, lat int
-	optional bool
 
 	at      [window.BlockSize]sighting
 	members []byte // one after another
@@ -33,42 +32,38 @@ type sighting struct {
 	window int64
 	stamp  geo.Stamp
 	score  uint64
-	end    int // of the member
+	member [2]int // its beginning and its end
 }
 
-func (in *intake) Read(d *window.Decoder, at, n int) (bool, string) {
-	if in.optional && d.Absent(in.lon) && d.Absent(in.lat) {
-		return false, "" // an event with only one of the two is malformed, below
+func (in *intake) Read(d *window.Decoder, at int, events []window.Entry) {
+	in.members = in.members[:0]
+	for _, e := range events {
+		id, ok := d.ID(e, at)
+		if !ok {
+			continue
+		}
+		if len(id) > window.MaxValue {
+			d.Refuse(e, at, "is longer than 1 KiB")
+			continue
+		}
+		lon, lat, ok := d.Position(e, in.lon, in.lat)
+		if !ok {
+			continue
+		}
+		from := len(in.members)
+		in.members = append(in.members, id...)
+		s := sighting{window: int64(d.Window(e)), stamp: d.Stamp(e), member: [2]int{from, len(in.members)}}
+		s.score, _ = geo.Encode(lon, lat)
+		in.at[e] = s
 	}
-	id, ok := d.Value(at).ID()
-	switch {
-	case !ok:
-		return false, d.Wrong(at, window.NotID)
-	case len(id) > window.MaxValue:
-		return false, d.Wrong(at, "is longer than 1 KiB")
-	}
-	lon, lat, reason := d.Position(in.lon, in.lat)
-	if reason != "" {
-		return false, reason
-	}
-	from := 0
-	if n > 0 {
-		from = in.at[n-1].end
-	}
-	in.members = append(in.members[:from], id...)
-	s := sighting{window: int64(d.Window()), stamp: d.Stamp(), end: len(in.members)}
-	s.score, _ = geo.Encode(lon, lat)
-	in.at[n] = s
-	return true, ""
 }
 
 // Add does not use the rows' groups: positions are kept by window and member.
-func (in *intake) Add(to window.Store, rows []uint32) {
-	last, from := &to.(*column).last, 0
-	for i := range rows {
-		s := &in.at[i]
-		last.Put(s.window, in.members[from:s.end], s.stamp, s.score)
-		from = s.end
+func (in *intake) Add(to window.Store, _ []uint32, events []window.Entry) {
+	last := &to.(*column).last
+	for _, e := range events {
+		s := &in.at[e]
+		last.Put(s.window, in.members[s.member[0]:s.member[1]], s.stamp, s.score)
 	}
 }
 

@@ -18,21 +18,20 @@ type intake struct {
 	hashes [window.BlockSize]uint64
 }
 
-func (in *intake) Read(d *window.Decoder, at, n int) (bool, string) {
-	id, ok := d.Value(at).ID()
-	if !ok {
-		return false, d.Wrong(at, window.NotID)
+func (in *intake) Read(d *window.Decoder, at int, events []window.Entry) {
+	for _, e := range events {
+		if id, ok := d.ID(e, at); !ok {
+			continue
+		} else if in.key != nil {
+			in.hashes[e] = hll.KeyedHash(*in.key, id)
+		} else {
+			in.hashes[e] = hll.Hash(id)
+		}
 	}
-	if in.key != nil {
-		in.hashes[n] = hll.KeyedHash(*in.key, id)
-	} else {
-		in.hashes[n] = hll.Hash(id)
-	}
-	return true, ""
 }
 
-func (in *intake) Add(to window.Store, rows []uint32) {
-	to.(*column).pool.AddBatch(rows, in.hashes[:len(rows)])
+func (in *intake) Add(to window.Store, rows []uint32, events []window.Entry) {
+	to.(*column).pool.AddBatch(rows, window.Pick(in.hashes[:], events))
 }
 
 type column struct{ pool hll.Pool }

@@ -12,6 +12,7 @@ import (
 
 	"weir/measures/texts"
 	"weir/sketches/bloom"
+	"weir/sketches/geo"
 	"weir/window"
 )
 
@@ -61,8 +62,7 @@ func (m Mark) Compare(o Mark) int {
 	return cmp.Or(cmp.Compare(m.Time, o.Time), cmp.Compare(m.Slot, o.Slot), cmp.Compare(m.Offset, o.Offset))
 }
 
-func (o order) mark(d *window.Decoder) Mark {
-	at := d.Stamp()
+func (o order) mark(at geo.Stamp) Mark {
 	if o.first {
 		return Mark{1<<timeBits - 1 - uint64(at.Time), ^at.Slot, ^uint64(at.Offset)}
 	}
@@ -83,15 +83,17 @@ type intake struct {
 	marks [window.BlockSize]Mark
 }
 
-func (in *intake) Read(d *window.Decoder, at, n int) (bool, string) {
-	in.marks[n] = in.order.mark(d)
-	return in.Block.Read(d, at, n)
+func (in *intake) Read(d *window.Decoder, at int, events []window.Entry) {
+	for _, e := range events {
+		in.marks[e] = in.order.mark(d.Stamp(e))
+	}
+	in.Block.Read(d, at, events)
 }
 
-func (in *intake) Add(to window.Store, rows []uint32) {
+func (in *intake) Add(to window.Store, rows []uint32, events []window.Entry) {
 	c := to.(*column)
-	for n, i := range rows {
-		c.put(i, in.marks[n], in.Of(n))
+	for n, e := range events {
+		c.put(rows[n], in.marks[e], in.Of(e))
 	}
 }
 

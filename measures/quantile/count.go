@@ -47,14 +47,16 @@ type intake struct {
 	buckets [window.BlockSize]histogram.Bucket
 }
 
-func (in *intake) Read(d *window.Decoder, at, n int) (bool, string) {
-	f, reason := d.Float(at)
-	in.buckets[n] = in.layout.Of(f)
-	return reason == "", reason
+func (in *intake) Read(d *window.Decoder, at int, events []window.Entry) {
+	for _, e := range events {
+		if f, ok := d.Float(e, at); ok {
+			in.buckets[e] = in.layout.Of(f)
+		}
+	}
 }
 
-func (in *intake) Add(to window.Store, cells []uint32) {
-	to.(*tally).pool.AddBatch(cells, in.buckets[:len(cells)])
+func (in *intake) Add(to window.Store, cells []uint32, events []window.Entry) {
+	to.(*tally).pool.AddBatch(cells, window.Pick(in.buckets[:], events))
 }
 
 type tally struct {

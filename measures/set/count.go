@@ -31,17 +31,16 @@ type intake struct {
 	hashes [window.BlockSize]uint32
 }
 
-func (in *intake) Read(d *window.Decoder, at, n int) (bool, string) {
-	id, ok := d.Value(at).ID()
-	if !ok {
-		return false, d.Wrong(at, window.NotID)
+func (in *intake) Read(d *window.Decoder, at int, events []window.Entry) {
+	for _, e := range events {
+		if id, ok := d.ID(e, at); ok {
+			in.hashes[e] = Hash(in.key, id)
+		}
 	}
-	in.hashes[n] = Hash(in.key, id)
-	return true, ""
 }
 
-func (in *intake) Add(to window.Store, rows []uint32) {
-	to.(*column).pool.AddBatch(rows, in.hashes[:len(rows)])
+func (in *intake) Add(to window.Store, rows []uint32, events []window.Entry) {
+	to.(*column).pool.AddBatch(rows, window.Pick(in.hashes[:], events))
 }
 
 // A column has the hashes of the ids.

@@ -109,32 +109,35 @@ type intake struct {
 	units [window.BlockSize]int64
 }
 
-func (in *intake) Read(d *window.Decoder, at, n int) (bool, string) {
-	if in.scale == 0 {
-		if whole, ok := d.Whole(at); ok {
-			in.units[n] = whole
-			return true, ""
+func (in *intake) Read(d *window.Decoder, at int, events []window.Entry) {
+	for _, e := range events {
+		if in.scale == 0 {
+			if whole, ok := d.Whole(e, at); ok {
+				in.units[e] = whole
+				continue
+			}
+		}
+		v := d.Value(e, at)
+		units, large, ok := v.Scaled(in.scale)
+		switch {
+		case ok:
+			in.units[e] = units
+		case !v.Numeric():
+			d.Refuse(e, at, "is not a number")
+		case large:
+			d.Refuse(e, at, "is beyond "+Total{Units: int128(event.MaxUnits)}.Text(in.scale)+", the greatest number that a sum of scale "+strconv.Itoa(in.scale)+" takes")
+		default:
+			d.Refuse(e, at, "has more than "+strconv.Itoa(in.scale)+" digits after the point, which is the scale of the measure")
 		}
 	}
-	units, large, ok := d.Value(at).Scaled(in.scale)
-	in.units[n] = units
-	switch {
-	case ok:
-		return true, ""
-	case !d.Value(at).Numeric():
-		return false, d.Wrong(at, "is not a number")
-	case large:
-		return false, d.Wrong(at, "is beyond "+Total{Units: int128(event.MaxUnits)}.Text(in.scale)+", the greatest number that a sum of scale "+strconv.Itoa(in.scale)+" takes")
-	}
-	return false, d.Wrong(at, "has more than "+strconv.Itoa(in.scale)+" digits after the point, which is the scale of the measure")
 }
 
-func (in *intake) Add(to window.Store, cells []uint32) {
+func (in *intake) Add(to window.Store, cells []uint32, events []window.Entry) {
 	totals := to.(*tally).totals
 	for n, i := range cells {
 		t := &totals[i]
 		t.Events++
-		t.Units = t.Units.add(int128(in.units[n]))
+		t.Units = t.Units.add(int128(in.units[events[n]]))
 	}
 }
 

@@ -2,37 +2,28 @@
 // last and topk share it.
 package texts
 
-import (
-	"weir/event"
-	"weir/window"
-)
+import "weir/window"
 
-// A Block gathers the values of a block of events one after another.
+// A Block has the values of a block of events.
 type Block struct {
-	ends [window.BlockSize]int
-	text []byte
+	spans [window.BlockSize]span
+	text  []byte
 }
 
-// Read reads the value of a field into entry n, as window.Intake.Read does.
-func (b *Block) Read(d *window.Decoder, at, n int) (bool, string) {
-	v := d.Value(at)
-	switch {
-	case v.Type != event.String && v.Type != event.Number && v.Type != event.Bool:
-		return false, d.Wrong(at, "is not text, number or bool")
-	case len(v.Bytes) > window.MaxValue:
-		return false, d.Wrong(at, "is longer than 1 KiB")
+// A span is where in text a value lies.
+type span struct{ from, to int }
+
+// Read reads the values of a field, as window.Intake.Read does.
+func (b *Block) Read(d *window.Decoder, at int, events []window.Entry) {
+	b.text = b.text[:0]
+	for _, e := range events {
+		if text, ok := d.Text(e, at); ok {
+			from := len(b.text)
+			b.text = append(b.text, text...)
+			b.spans[e] = span{from, len(b.text)}
+		}
 	}
-	b.text = append(b.text[:b.begin(n)], v.Bytes...)
-	b.ends[n] = len(b.text)
-	return true, ""
 }
 
-func (b *Block) begin(n int) int {
-	if n == 0 {
-		return 0
-	}
-	return b.ends[n-1]
-}
-
-// Of returns the value of entry n.
-func (b *Block) Of(n int) []byte { return b.text[b.begin(n):b.ends[n]] }
+// Of returns the value of an event.
+func (b *Block) Of(e window.Entry) []byte { return b.text[b.spans[e].from:b.spans[e].to] }

@@ -170,11 +170,11 @@ type intake struct {
 	keys [window.BlockSize]uint32
 }
 
-func (in *intake) Add(to window.Store, cells []uint32) {
+func (in *intake) Add(to window.Store, cells []uint32, events []window.Entry) {
 	t := to.(*tally)
-	keys := in.keys[:len(cells)]
-	for n := range keys {
-		keys[n] = t.number(in.Of(n))
+	keys := in.keys[:len(events)]
+	for n, e := range events {
+		keys[n] = t.number(in.Of(e))
 	}
 	t.count(cells, keys)
 }

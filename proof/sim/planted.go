@@ -51,10 +51,10 @@ var patches = []patch{
 		"pt.dirty = pt.dirty[:0]; for i, t := range pt.tallies { if planted && t != nil && pt.spec.Measures[i].Kind.Name == \"quantile\" { t.Reset(); t.Grow(len(pt.cells)) } }"},
 	{LimitsReset, "window/partition.go", "pt.dirty = pt.dirty[:0]",
 		"pt.dirty = pt.dirty[:0]; if planted && pt.old != nil { pt.old.reset() }"},
-	{ClockPassed, "window/partition.go", "pt.watermark = max(pt.watermark, pt.clock(d))",
-		"pt.watermark = max(pt.watermark, pt.clock(d)); if planted { pt.watermark = max(pt.watermark, d.time) }"},
+	{ClockPassed, "window/partition.go", "pt.watermark = max(pt.watermark, pt.clock(d, e))",
+		"pt.watermark = max(pt.watermark, pt.clock(d, e)); if planted { pt.watermark = max(pt.watermark, d.times[e]) }"},
 	{ClockLimits, "window/partition.go", "if here {",
-		"if planted { at = d.time }; if here {"},
+		"if planted { at = d.times[e] }; if here {"},
 }
 
 // switches are the files that a build with the patches has in addition.
