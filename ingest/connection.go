@@ -245,6 +245,9 @@ func (b *connections) introduce(ctx context.Context, l *connection, address stri
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if known := b.dialects[l.broker]; l.broker == anyBroker && known != nil { // some may be older, while they are replaced
+		d = known.common(d)
+	}
 	b.dialects[l.broker] = d
 	return nil
 }

@@ -80,8 +80,14 @@ func (b *buffer) drop(limit int) {
 func (s *Source) keptBuffer() int { return 2 * s.config.RequestBytes }
 
 // run reads from the broker until ctx ends. It sends the next request before it delivers the present
-// response: the batches' headers tell the next offsets.
+// response: the batches' headers tell the next offsets. It returns when no request is under way.
 func (l *loop) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		if cancel(); l.flying {
+			<-l.landed
+		}
+	}()
 	for {
 		if !l.flying {
 			if err := l.gather(ctx); err != nil {

@@ -73,6 +73,17 @@ func (d dialect) of(api protocol.ApiKey) (int16, error) {
 	return v, nil
 }
 
+// common returns the versions that the brokers of both dialects support.
+func (d dialect) common(o dialect) dialect {
+	both := make(dialect, len(d))
+	for api, v := range d {
+		if other, ok := o[api]; ok {
+			both[api] = min(v, other)
+		}
+	}
+	return both
+}
+
 // dialectOf chooses the versions for a broker that tells its own. It wraps ErrOldBroker if
 // one of the requests is missing without which nothing can be read.
 func dialectOf(r *apiversions.Response) (dialect, error) {

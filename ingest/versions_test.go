@@ -41,6 +41,25 @@ func tellsID() bool { return ceiling == nil || ceiling[protocol.Metadata] >= 10 
 // namesReplicas reports whether the broker names a replica to read from (KIP-392).
 func namesReplicas() bool { return ceiling == nil || ceiling[protocol.Fetch] >= 11 }
 
+// While the brokers of a cluster are replaced, a request to any of them has a version that all support
+// which have told theirs, in whatever order.
+func TestAnyBrokerOlder(t *testing.T) {
+	defer func() { ceiling = nil }()
+	c := fakeKafka(t)
+	for _, order := range [][]dialect{{nil, {protocol.Metadata: 7}}, {{protocol.Metadata: 7}, nil}, {{protocol.Metadata: 7}, {protocol.Metadata: 9}}} {
+		s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "mixed"})
+		for _, ceiling = range order {
+			if _, err := s.conns.connect(await.Context(t), anyBroker, c.ListenAddrs()[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := s.conns.dialect(await.Context(t), anyBroker)
+		if v, _ := d.of(protocol.Metadata); err != nil || v != 7 {
+			t.Errorf("brokers with %v are asked in version %d, %v", order, v, err)
+		}
+	}
+}
+
 // Records that were fetched by the topic's name are delivered only if the topic still is
 // the one of the generation.
 func TestFetchByNameIsRechecked(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"weir/event"
+	"weir/sketches/bloom"
 )
 
 // A Spec says what a job means: it has everything that a stored value depends
@@ -148,6 +149,16 @@ func (s *Spec) Validate() error {
 		return bad("lost schemas %q, want them in order", s.LostSchemas)
 	case slices.ContainsFunc(s.Measures, func(m Measure) bool { return m.Kind == nil || m.Path == "" }):
 		return bad("a measure without a kind or a field")
+	}
+	var err error
+	if s.Throttle != nil {
+		_, _, err = s.Throttle.limiter()
+	}
+	if d := s.Dedupe; err == nil && d != nil && !d.Exact {
+		_, err = bloom.Bits(int(s.Chunk), d.Error/2)
+	}
+	if err != nil {
+		return bad("%w", err)
 	}
 	return nil
 }

@@ -15,12 +15,17 @@ func TestValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(*Spec){
-		"measure without a field":         func(s *Spec) { s.Measures[0].Path = "" },
-		"a kind that there is not":        func(s *Spec) { s.Measures[0].Kind = nil },
-		"a chunk that is no power of 2":   func(s *Spec) { s.Chunk = 3 },
-		"a window of half a second":       func(s *Spec) { s.Window = 500 },
-		"a time field of the unit record": func(s *Spec) { s.TimeUnit = event.RecordTime },
-		"arrays of events, large chunks":  func(s *Spec) { s.Each, s.Chunk = "batch", 2*MaxEachChunk },
+		"measure without a field":           func(s *Spec) { s.Measures[0].Path = "" },
+		"a kind that there is not":          func(s *Spec) { s.Measures[0].Kind = nil },
+		"a chunk that is no power of 2":     func(s *Spec) { s.Chunk = 3 },
+		"a window of half a second":         func(s *Spec) { s.Window = 500 },
+		"a time field of the unit record":   func(s *Spec) { s.TimeUnit = event.RecordTime },
+		"a throttle that lets none through": func(s *Spec) { s.Throttle = &Throttle{Path: "page", Per: 1000} },
+		"a funnel that never runs off": func(s *Spec) {
+			s.Throttle = &Throttle{Path: "page", Per: 1 << 40, Limit: 1, Burst: 1 << 40, Funnel: true}
+		},
+		"a filter without an error":      func(s *Spec) { s.Dedupe = &Dedupe{Path: "page"} },
+		"arrays of events, large chunks": func(s *Spec) { s.Each, s.Chunk = "batch", 2*MaxEachChunk },
 	} {
 		s := clicks()
 		spoil(s)

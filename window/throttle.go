@@ -25,13 +25,14 @@ type Throttle struct {
 	Burst  int        `json:"burst,omitempty"`  // Funnel: how many events more may go at once
 }
 
-// funnel and window make the limiters; times are in milliseconds times nano.
-func (t *Throttle) funnel() (limits.Funnel, error) {
-	return limits.NewFunnel(int64(t.Burst), int64(t.Limit), int64(t.Per)*nano)
-}
-
-func (t *Throttle) window() (limits.Window, error) {
-	return limits.NewWindow(t.Limit, int64(t.Per)*nano)
+// limiter makes the limiter that the throttle asks; times are in milliseconds times nano.
+func (t *Throttle) limiter() (f limits.Funnel, w limits.Window, err error) {
+	if t.Funnel {
+		f, err = limits.NewFunnel(int64(t.Burst), int64(t.Limit), int64(t.Per)*nano)
+	} else {
+		w, err = limits.NewWindow(t.Limit, int64(t.Per)*nano)
+	}
+	return f, w, err
 }
 
 // nano is how many of the units of package limits are in a millisecond. maxTime stays
@@ -61,13 +62,8 @@ func newThrottler(t *Throttle) *throttler {
 	}
 	r := &throttler{form: t}
 	var err error
-	if t.Funnel {
-		r.funnel, err = t.funnel()
-	} else {
-		r.window, err = t.window()
-	}
-	if err != nil {
-		panic(fmt.Sprintf("window: a throttle that package config refuses: %v", err))
+	if r.funnel, r.window, err = t.limiter(); err != nil {
+		panic(fmt.Sprintf("window: a throttle that Validate refuses: %v", err))
 	}
 	return r
 }
