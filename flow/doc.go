@@ -6,6 +6,7 @@
 //
 //	m := flow.New(config, plans, now)
 //	for rd := m.Ready(now); !rd.Phase.Ended(); rd = m.Ready(now) {
+//		if rd.Insert != nil { … } // answered later: m.Inserted(round), or m.Answered(now, answer)
 //		if rd.Write != nil  { … } // answered later: m.Answered(now, answer)
 //		if rd.Take          { …; m.Taken(changes...) }
 //		if rd.Commit != nil { …; m.Committed(now, err == nil) }
@@ -29,7 +30,9 @@
 //
 // The order of a flush is: take the workers' changes; write them; when they are
 // durable, commit the positions that they reach. One write is in flight at a
-// time. A write whose result is unknown is merged into the next one.
+// time. A write whose result is unknown is merged into the next one. While the process keeps up
+// with the log, a flush only inserts rows, for people to see, until [Config.Ledger] is over: then
+// one write makes the rows of all of these flushes durable.
 //
 // Files:
 //

@@ -18,6 +18,7 @@ const Never Time = math.MaxInt64
 type Config struct {
 	Flush  Time                  // from one flush to the next, above 0: flushes come at the multiples of it
 	Behind Time                  // the same while the process is behind, at least Flush: see Machine.Behind
+	Ledger Time                  // from one flush that makes everything durable to the next, at least Flush; those between insert rows only
 	Memory Budget                // bytes, above 0
 	Rows   int64                 // of (window, group) that are flushed before the interval is over, above 0: see Machine.Held
 	Retry  backoff.Backoff[Time] // after a write that failed
@@ -57,8 +58,9 @@ const (
 // A Ready is what a driver does now, in the order of the fields.
 type Ready struct {
 	Open   bool              // the gate is open: waiting records may pass
-	Write  *window.Changes   // sealed, to read only; then call Answered
-	Reuse  *window.Table     // no reader uses this table any more: give it back to an operator
+	Insert *window.Changes   // insert its rows: sealed, to read only; then call Inserted, or Answered after an error
+	Write  *window.Changes   // make all of it durable: the same; then call Answered
+	Reuse  []*window.Table   // no reader uses these tables any more: give them back to an operator
 	Take   bool              // take the workers' changes, then call Taken
 	Commit []window.Position // by ascending partition; then call Committed
 
@@ -82,8 +84,11 @@ type Machine struct {
 	committing []window.Position // handed out in Ready.Commit, no answer yet
 
 	late     bool // the log is ahead by a quarter of the short interval or more, or it is not known yet
+	calm     bool // it is ahead by less than the short interval, and a quarter of the memory suffices
+	whole    bool // the next flush makes everything durable
 	interval Time // Flush or Behind of the configuration
 	flushAt  Time // when the interval is over
+	ledgerAt Time // the first flush from then on makes everything durable
 	writeAt  Time // no write before
 	commitAt Time // no commit before
 	deadline Time // of the drain
@@ -103,7 +108,7 @@ const (
 // epochs that the plans open.
 func New(cfg Config, plans []window.Plan, now Time) *Machine {
 	m := &Machine{cfg: cfg, phase: Reading, retry: cfg.Retry, interval: cfg.Flush, late: true}
-	m.flushAt = m.next(now)
+	m.flushAt, m.ledgerAt = m.next(now), m.nextLedger(now)
 	m.claim.plans = plans
 	for _, p := range plans {
 		// What an earlier owner made durable and did not commit. If all of the log is
@@ -140,10 +145,11 @@ func (m *Machine) Held(workers, rows int64) {
 // too. It decides when rows are written, and nothing about what is in them.
 func (m *Machine) Behind(left Time, workers int64) {
 	m.late = left >= m.cfg.Flush/4
-	interval := m.cfg.Flush
-	if left >= m.cfg.Flush && m.cfg.Memory.Roomy(workers+m.outbox.bytes()) {
+	interval, roomy := m.cfg.Flush, m.cfg.Memory.Roomy(workers+m.outbox.bytes())
+	if left >= m.cfg.Flush && roomy {
 		interval = m.cfg.Behind
 	}
+	m.calm = left < m.cfg.Flush && roomy
 	m.flushAt += interval - m.interval
 	m.interval = interval
 }
@@ -157,14 +163,19 @@ func (m *Machine) Taken(changes ...*window.Changes) {
 	}
 }
 
-// Answered tells the machine the result of Ready.Write. After Fatal it writes
-// nothing until Leave.
+// Inserted tells the machine that the rows of Ready.Insert are in the sink, written in a round.
+// That acknowledges nothing: the rows stay in memory until a write was answered with Durable.
+func (m *Machine) Inserted(round uint64) { m.outbox.inserted(round) }
+
+// Answered tells the machine the result of Ready.Write, or the error of Ready.Insert. After Fatal it
+// writes nothing until Leave.
 func (m *Machine) Answered(now Time, a Answer) {
 	switch a {
 	case Durable:
 		m.outbox.acknowledge()
 		m.retry.Reset()
 		m.gate.open()
+		m.whole, m.ledgerAt = false, m.nextLedger(now)
 		if m.phase == Draining {
 			m.commitAt = now // commit now: no later flush will
 		}
@@ -225,7 +236,7 @@ func (m *Machine) Ready(now Time) (rd Ready) {
 	// are many rows, and while the gate is closed, because only a flush opens it. It waits while a
 	// write is in flight, or a failure is too recent.
 	due := m.near || m.gate.closed
-	m.near = false
+	m.near, m.whole = false, m.whole || due
 	if now >= m.flushAt {
 		due = true
 		m.flushAt = m.next(now)
@@ -242,12 +253,16 @@ func (m *Machine) Ready(now Time) (rd Ready) {
 		rd.Take = true
 	}
 
-	// Then it writes them. Changes whose write failed are written again with the
+	// Then it writes them. While the process keeps up and has room, most flushes only insert the rows,
+	// so that people see them: to acknowledge them and to write the ledger costs the sink as much again.
+	// Flushes that free memory, and the last one, are whole. Changes whose write failed are written again with the
 	// next flush; a claim or a drain, which has no next flush, writes them again
 	// after the pause.
 	if m.flush == taken || m.flush == resting && idle && m.phase != Reading {
 		m.flush = resting
-		if rd.Write = m.outbox.begin(); rd.Write == nil {
+		if m.calm && !m.whole && now < m.ledgerAt && m.phase == Reading {
+			rd.Insert = m.outbox.insert()
+		} else if rd.Write = m.outbox.begin(); rd.Write == nil {
 			m.gate.open() // no write, so no acknowledgement will open it
 		}
 	}
@@ -282,6 +297,9 @@ func (m *Machine) next(now Time) Time {
 	return (now/m.cfg.Flush)*m.cfg.Flush + m.interval
 }
 
+// nextLedger returns from when on a flush makes everything durable: a multiple of the interval for that.
+func (m *Machine) nextLedger(now Time) Time { return (now/m.cfg.Ledger + 1) * m.cfg.Ledger }
+
 // wake returns the time when something is due without another input.
 func (m *Machine) wake() Time {
 	switch m.phase {
@@ -309,13 +327,13 @@ func (m *Machine) Empty() bool { return m.outbox.empty() }
 // Idle reports whether everything that was taken is durable and committed.
 func (m *Machine) Idle() bool { return m.Empty() && len(m.outbox.uncommitted) == 0 }
 
-// Table returns the table of the changes that were taken and are not durable yet, for
-// reading; nil if there is none.
-func (m *Machine) Table() *window.Table {
+// Tables returns the tables of the changes that were taken and are not durable yet, for
+// reading.
+func (m *Machine) Tables() []*window.Table {
 	if m.outbox.changes == nil {
 		return nil
 	}
-	return m.outbox.changes.Table
+	return m.outbox.changes.Tables()
 }
 
 // Bytes is about the memory of the changes that are not durable yet.

@@ -7,9 +7,9 @@ import (
 	"weir/window"
 )
 
-// An outbox keeps changes through the steps of a flush: taken, in flight, durable,
+// An outbox keeps changes through the steps of a flush: taken, inserted, in flight, durable,
 // committed. Positions may be committed only when everything before them is
-// durable. Changes whose write failed, or whose result is unknown, stay in the
+// durable. Rows that were inserted stay until a write has made them durable. Changes whose write failed, or whose result is unknown, stay in the
 // outbox and merge with later ones: a merge is idempotent, so it does no harm to
 // send them twice.
 type outbox struct {
@@ -17,20 +17,32 @@ type outbox struct {
 	flight      bool              // changes were sent, and no answer has come yet
 	sent        int64             // bytes of the changes when they were sent
 	uncommitted []window.Position // durable, by partition
-	spare       *window.Table     // the table of durable changes, free for reuse
+	spare       []*window.Table   // of changes that are durable, or have gone into others: free for reuse
 }
 
 // add takes over changes. No write may be in flight.
 func (o *outbox) add(c *window.Changes) {
-	if o.changes == nil {
-		o.changes = c
+	if o.changes != nil && o.changes.Table.Len() > 0 {
+		o.changes.Merge(c)
 		return
 	}
-	o.changes.Merge(c)
+	if o.changes != nil { // its rows were inserted
+		c.Merge(o.changes)
+		o.spare = append(o.spare, o.changes.Table)
+	}
+	o.changes = c
 }
 
 // sendable reports whether there is something to send, and nothing in flight.
 func (o *outbox) sendable() bool { return !o.flight && o.changes != nil && !o.changes.Empty() }
+
+// insert returns the changes whose rows to insert, as begin does.
+func (o *outbox) insert() *window.Changes {
+	if o.changes == nil || o.changes.Table.Len() == 0 {
+		return nil
+	}
+	return o.begin()
+}
 
 // begin returns the changes to write, sealed, and marks them in flight; nil if
 // there are none.
@@ -39,16 +51,25 @@ func (o *outbox) begin() *window.Changes {
 		return nil
 	}
 	o.flight = true
-	o.changes.Table.Seal()
+	for _, t := range o.changes.Tables() {
+		t.Seal()
+	}
 	o.sent = int64(o.changes.Bytes())
 	return o.changes
 }
 
+// inserted notes that the sink has the rows in flight, and in which round. Nothing else of the changes
+// is there, so they wait for a write.
+func (o *outbox) inserted(round uint64) {
+	o.changes.Inserted(round)
+	o.sent, o.flight = 0, false
+}
+
 // acknowledge notes that the changes in flight are durable. Their positions may be
-// committed, and their table be reused.
+// committed, and their tables be reused.
 func (o *outbox) acknowledge() {
 	o.reach(o.changes.Next)
-	o.spare = o.changes.Table
+	o.spare = append(o.spare, o.changes.Tables()...)
 	o.changes, o.flight = nil, false
 }
 
@@ -83,9 +104,8 @@ func (o *outbox) committed(ps []window.Position) {
 	o.uncommitted = slices.DeleteFunc(o.uncommitted, func(p window.Position) bool { return slices.Contains(ps, p) })
 }
 
-// reuse returns the table of the changes that became durable last, once; nil after
-// that.
-func (o *outbox) reuse() *window.Table {
+// reuse returns the tables that no reader uses any more, once.
+func (o *outbox) reuse() []*window.Table {
 	t := o.spare
 	o.spare = nil
 	return t

@@ -17,11 +17,12 @@ import (
 // everything that Ready returns. The first word is the time. Rewrite the outputs
 // with `go test ./flow -run Transcripts -update` and review the diff.
 //
-//	T new [opens] [flush=N] [memory=N] [rows=N] [retry=FIRST-MOST] [commit=N]
+//	T new [opens] [flush=N] [ledger=N] [memory=N] [rows=N] [retry=FIRST-MOST] [commit=N]
 //	T wake
 //	T held BYTES [ROWS]
 //	T behind LEFT BYTES
-//	T taken [PARTITION:NEXT]... [payload=BYTES]; lines: of each plan that opens an epoch
+//	T taken [row] [PARTITION:NEXT]... [payload=BYTES]; row: of a group that is new; lines: of each plan that opens an epoch
+//	T inserted ROUND
 //	T answer durable|unknown|fatal
 //	T committed|refused
 //	T leave WITHIN
@@ -32,12 +33,13 @@ type script struct {
 	t    *testing.T
 	m    *Machine
 	spec *window.Spec
+	rows int // so far
 }
 
 func start(t *testing.T) func(string) string {
 	s := &script{t: t, spec: &window.Spec{
 		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 60_000, Skew: 60_000,
-		Chunk: 256, MaxGroups: 10, Measures: []window.Measure{{Name: "users", Kind: hll.Kind, Path: "user"}},
+		Chunk: 256, MaxGroups: 1000, By: []window.Dimension{{Name: "page", Path: "page"}}, Measures: []window.Measure{{Name: "users", Kind: hll.Kind, Path: "user"}},
 	}}
 	return func(line string) string {
 		words := strings.Fields(line)
@@ -73,6 +75,8 @@ func (s *script) input(line string, now Time, command string, args []string) {
 		s.m.Behind(Time(s.number(args[0])), s.number(args[1]))
 	case "taken":
 		s.m.Taken(s.changes(args))
+	case "inserted":
+		s.m.Inserted(uint64(s.number(args[0])))
 	case "answer":
 		answer, ok := map[string]Answer{"durable": Durable, "unknown": Unknown, "fatal": Fatal}[args[0]]
 		if !ok {
@@ -91,7 +95,7 @@ func (s *script) input(line string, now Time, command string, args []string) {
 }
 
 func (s *script) start(now Time, args []string) {
-	cfg := Config{Flush: 10, Behind: 50, Memory: 1_000_000, Rows: 1000, Retry: backoff.Backoff[Time]{First: 2, Most: 8}, Commit: 5}
+	cfg := Config{Flush: 10, Behind: 50, Ledger: 10, Memory: 1_000_000, Rows: 1000, Retry: backoff.Backoff[Time]{First: 2, Most: 8}, Commit: 5}
 	plans := []window.Plan{{Partition: 0}, {Partition: 1}}
 	for _, a := range args {
 		k, v, _ := strings.Cut(a, "=")
@@ -100,7 +104,9 @@ func (s *script) start(now Time, args []string) {
 			plans[1].Opens = true
 		case "flush":
 			cfg.Flush = Time(s.number(v))
-			cfg.Behind = 5 * cfg.Flush
+			cfg.Behind, cfg.Ledger = 5*cfg.Flush, cfg.Flush
+		case "ledger":
+			cfg.Ledger = Time(s.number(v))
 		case "memory":
 			cfg.Memory = Budget(s.number(v))
 		case "rows":
@@ -124,6 +130,10 @@ func (s *script) changes(args []string) *window.Changes {
 			c.Dead = append(c.Dead, window.DeadLetter{Offset: int64(len(c.Dead)), Payload: make([]byte, s.number(bytes))})
 			continue
 		}
+		if a == "row" {
+			s.row(c)
+			continue
+		}
 		if a == "lines" {
 			c.Lines = append(c.Lines, window.Line{Partition: 1})
 			continue
@@ -134,13 +144,34 @@ func (s *script) changes(args []string) *window.Changes {
 	return c
 }
 
+// row puts a row into the table of changes.
+func (s *script) row(c *window.Changes) {
+	op, err := window.NewOperator(s.spec)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	op.Start(window.Plan{})
+	s.rows++
+	record := event.Record{Value: fmt.Appendf(nil, `{"ts":0,"user":"u","page":"%d"}`, s.rows)}
+	if err := op.Observe(&event.Batch{Next: 1, Records: []event.Record{record}}); err != nil {
+		s.t.Fatal(err)
+	}
+	c.Table = op.Take().Table
+}
+
 // ready prints what Ready returns, and checks that a second call returns nothing
 // more.
 func (s *script) ready(now Time) string {
 	var b strings.Builder
 	rd := s.m.Ready(now)
+	if rd.Insert != nil {
+		fmt.Fprintf(&b, "insert %d rows\n", rd.Insert.Table.Len())
+	}
 	if c := rd.Write; c != nil {
 		fmt.Fprint(&b, "write"+positions(c.Next))
+		if c.Sent != nil {
+			fmt.Fprintf(&b, " %d rows, %d sent, from round %d on", c.Table.Len(), c.Sent.Table.Len(), c.Sent.Round)
+		}
 		if len(c.Lines) > 0 {
 			fmt.Fprint(&b, " lines")
 		}
@@ -149,7 +180,7 @@ func (s *script) ready(now Time) string {
 		}
 		fmt.Fprintln(&b)
 	}
-	if rd.Reuse != nil {
+	for range rd.Reuse {
 		fmt.Fprintln(&b, "reuse")
 	}
 	if rd.Take {
@@ -167,7 +198,7 @@ func (s *script) ready(now Time) string {
 		gate = ", gate closed"
 	}
 	fmt.Fprintf(&b, "%s%s, wake %s\n", rd.Phase, gate, wake)
-	if again := s.m.Ready(now); again.Open != rd.Open || again.Commit != nil || again.Write != nil || again.Reuse != nil || again.Take || again.Phase != rd.Phase || again.Wake != rd.Wake {
+	if again := s.m.Ready(now); again.Open != rd.Open || again.Commit != nil || again.Insert != nil || again.Write != nil || again.Reuse != nil || again.Take || again.Phase != rd.Phase || again.Wake != rd.Wake {
 		s.t.Errorf("after\n%sa second Ready returns more: %+v", &b, again)
 	}
 	return b.String()

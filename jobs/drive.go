@@ -22,11 +22,14 @@ func (r *run) drive() flow.Phase {
 		if rd.Open {
 			r.admit()
 		}
-		if rd.Write != nil {
-			r.write(rd.Write)
+		if rd.Insert != nil {
+			r.write(rd.Insert, true)
 		}
-		if rd.Reuse != nil {
-			r.reuse(rd.Reuse)
+		if rd.Write != nil {
+			r.write(rd.Write, false)
+		}
+		for _, t := range rd.Reuse {
+			r.reuse(t)
 		}
 		if rd.Commit != nil {
 			commit = rd.Commit
@@ -86,23 +89,27 @@ func (r *run) setSpare(tables []*window.Table) {
 	r.spareBytes.Store(int64(bytes))
 }
 
-// write starts a write. Its answer comes on r.answer. The sink has a deadline for each of its
+// write starts a write, or one of rows alone. Its answer comes on r.answer. The sink has a deadline for each of its
 // statements. Nothing bounds all of them, because a flush may have any size.
-func (r *run) write(c *window.Changes) {
-	r.sent, r.sentAt = c, time.Now()
+func (r *run) write(c *window.Changes, rows bool) {
+	r.sent, r.sentAt, r.inserts = c, time.Now(), rows
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
 	go func() {
 		defer cancel()
-		r.answer <- r.job.write(ctx, c)
+		r.answer <- r.job.write(ctx, c, rows, &r.round)
 	}()
 }
 
 // write waits for an unfinished write of an earlier run, then writes.
-func (j *Job) write(ctx context.Context, c *window.Changes) error {
+func (j *Job) write(ctx context.Context, c *window.Changes, rows bool, round *uint64) (err error) {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	if err := ctx.Err(); err != nil { // the run has ended meanwhile
+		return err
+	}
+	if rows {
+		*round, err = j.cfg.Sink.Insert(ctx, c)
 		return err
 	}
 	return j.cfg.Sink.Write(ctx, c)
@@ -118,10 +125,16 @@ func (r *run) settle(answer error) error {
 	c, took := r.sent, time.Since(r.sentAt)
 	r.sent = nil
 	switch {
+	case answer == nil && r.inserts:
+		tries.Worked()
+		status.flushed(took, c, nil)
+		r.flow.Inserted(r.round)
+		return nil
 	case answer == nil:
 		tries.Worked()
 		if r.phase != flow.Claiming {
 			status.flushed(took, c, nil)
+			status.counted(c)
 		}
 		r.job.acknowledged(c)
 		status.durable(c.Next)

@@ -48,10 +48,13 @@ type Generation interface {
 type Sink interface {
 	// Known returns the ledger's entries of each partition that it has.
 	Known(ctx context.Context) (map[int32]window.Known, error)
+	// Insert inserts the rows of c's table, and nothing else of c. It returns the round in which they
+	// are: see package rounds. A Write acknowledges them, to which they are given as Sent.
+	Insert(ctx context.Context, c *window.Changes) (round uint64, err error)
 	// Write makes c durable: rows first, then the ledger. After an error any part
 	// of it may have been written. An error with a method Fatal() bool that
 	// returns true will not go away by itself. Write bounds each of its statements
-	// itself, and ends soon after ctx. There is one Write at a time; it
+	// itself, and ends soon after ctx. There is one Write or Insert at a time; it
 	// only reads c, and keeps no reference to it.
 	Write(ctx context.Context, c *window.Changes) error
 	// Rollup recomputes the windows written since the last call, at the levels that are due;
@@ -78,7 +81,7 @@ type Config struct {
 	Memory    int64         // bytes the job may hold; default 1 GiB
 	HandOver  time.Duration // for the last flush when partitions are taken away; default 7 s, below the session
 	Stop      time.Duration // for the last flush when asked to stop; default 15 s
-	Look      time.Duration // between looks at what the ledger covers of the log; default 3 s
+	Look      time.Duration // between looks at what the ledger covers of the log, of the process that leads: see watch; default 3 s
 	WaitLimit time.Duration // how long records of a partition may wait without a flush of that partition, before it is reported; default 1 min, above session + Flush + an insert
 	Open      time.Duration // how long an open transaction may keep records from being read before it is reported, and how long UntilEnd waits for it, or for a schema; default 1 min, the producers' default of transaction.timeout.ms
 	Policy    window.Policy

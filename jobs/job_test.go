@@ -224,6 +224,12 @@ func (s *mergeSink) Known(context.Context) (map[int32]window.Known, error) {
 	return known, nil
 }
 
+func (s *mergeSink) Insert(ctx context.Context, c *window.Changes) (round uint64, err error) {
+	rows := &window.Changes{Table: window.NewTable(c.Table.Spec())}
+	c.Table.Copy(rows.Table, &window.Range{From: window.Oldest, Until: window.Newest})
+	return 1, s.Write(ctx, rows)
+}
+
 func (s *mergeSink) Write(_ context.Context, c *window.Changes) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,6 +239,7 @@ func (s *mergeSink) Write(_ context.Context, c *window.Changes) error {
 	}
 	if err == nil || errors.Is(err, errLost) {
 		s.all.Merge(c) // only reads c
+		s.all.Sent = nil
 	}
 	return err
 }

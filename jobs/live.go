@@ -8,7 +8,7 @@ import (
 
 // Live returns the selected rows that the sink may not have yet: the workers' changes, and the
 // changes that wait for an acknowledgement. Merged with the sink's rows they are the answer as
-// of now. There is one table for each worker and one for the waiting changes, because a merge
+// of now. There is one table for each worker and up to two for the waiting changes, because a merge
 // would take the workers' time; so several tables may have the same row. The tables are sealed,
 // and the caller owns them.
 //
@@ -28,7 +28,7 @@ func (j *Job) Live(ctx context.Context, r *window.Range) (tables []*window.Table
 		for _, w := range run.workers {
 			run.on(w, func() { w.op.Snapshot(next(), r) })
 		}
-		if t := run.flow.Table(); t != nil {
+		for _, t := range run.flow.Tables() {
 			t.Copy(next(), r)
 		}
 	}

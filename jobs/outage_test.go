@@ -35,6 +35,14 @@ func (s awaySink) Write(ctx context.Context, c *window.Changes) error {
 	return s.mergeSink.Write(ctx, c)
 }
 
+func (s awaySink) Insert(ctx context.Context, c *window.Changes) (uint64, error) {
+	if s.away.Load() {
+		s.writes.Add(1)
+		return 0, errAway
+	}
+	return s.mergeSink.Insert(ctx, c)
+}
+
 func (s awaySink) Rollup(ctx context.Context, all bool, watermark event.Time) error {
 	if s.away.Load() {
 		s.rolled.Add(1)

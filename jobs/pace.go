@@ -17,6 +17,16 @@ func behind(flush time.Duration) time.Duration {
 	return max(flush, min(5*flush, 5*time.Second))
 }
 
+// ledger returns the time between two flushes that make everything durable, while the process keeps up.
+// A job that is to end does not let the last records wait for it.
+func (j *Job) ledger() time.Duration {
+	flush := j.cfg.Flush
+	if j.cfg.UntilEnd {
+		return flush
+	}
+	return max(flush, min(3*flush, 3*time.Second))
+}
+
 // A pace is how far a run had read its partitions at a moment.
 type pace struct {
 	at   time.Time

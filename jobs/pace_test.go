@@ -54,3 +54,67 @@ func TestFlushByRows(t *testing.T) {
 		}
 	})
 }
+
+// trickling delivers a part every tenth of a second, and nothing is behind it.
+type trickling struct{ *fakeSource }
+
+type tricklingGeneration struct{ Generation }
+
+func (s trickling) Next(ctx context.Context) (Generation, error) {
+	g, err := s.fakeSource.Next(ctx)
+	return tricklingGeneration{g}, err
+}
+
+func (g tricklingGeneration) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
+	return g.Generation.Fetch(ctx, from, func(p event.Part) error {
+		time.Sleep(100 * time.Millisecond)
+		p.LastStable = p.Packed.(oneBatch).b.Next
+		return deliver(p)
+	})
+}
+
+// writesSink notes when rows were inserted, and when changes were made durable.
+type writesSink struct {
+	*mergeSink
+	inserts, writes []time.Time
+}
+
+func (s *writesSink) Insert(ctx context.Context, c *window.Changes) (uint64, error) {
+	s.inserts = append(s.inserts, time.Now())
+	return s.mergeSink.Insert(ctx, c)
+}
+
+func (s *writesSink) Write(ctx context.Context, c *window.Changes) error {
+	s.writes = append(s.writes, time.Now())
+	return s.mergeSink.Write(ctx, c)
+}
+
+// TestLedgerEveryThirdFlush: a job that keeps up with its log flushes rows every second, and makes them durable
+// every three. A stop leaves nothing undone.
+func TestLedgerEveryThirdFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink, log := &writesSink{mergeSink: newSink(spec())}, newLog(1, 37*300)
+		src := &fakeSource{log: log, committed: map[int32]int64{}}
+		j, stop := started(t, Config{Source: trickling{src}, Sink: sink, Zero: time.Now()})
+		time.Sleep(5 * time.Second) // until it knows its pace
+		synctest.Wait()
+		sink.inserts, sink.writes = nil, nil
+		time.Sleep(9*time.Second + 500*time.Millisecond)
+		synctest.Wait()
+		if len(sink.inserts) != 6 || len(sink.writes) != 3 {
+			t.Errorf("in nine seconds, rows were inserted at %v, and changes made durable at %v", sink.inserts, sink.writes)
+		}
+		counted, there := j.Status().Records["counted"], uint64(0)
+		for _, n := range sink.counts() {
+			there += n
+		}
+		if ahead := there - counted; ahead < 300 || ahead > 2*10*37 {
+			t.Errorf("%d events are there, %d durable", there, counted)
+		}
+		stop()
+		known, _ := sink.Known(t.Context())
+		if next := known[0].Next; src.committed[0] != next || next < 37*143 {
+			t.Errorf("stopped after 14.5 s: %d records are durable, %d committed; want some %d", next, src.committed[0], 37*144)
+		}
+	})
+}

@@ -39,10 +39,12 @@ type run struct {
 	failed    chan error // the first error of a worker
 
 	// The write in flight.
-	sent   *window.Changes // nil: there is none
-	sentAt time.Time
-	answer chan error
-	cancel func()
+	sent    *window.Changes // nil: there is none
+	sentAt  time.Time
+	inserts bool   // it is of rows alone…
+	round   uint64 // …and has written them in this round, once it is answered
+	answer  chan error
+	cancel  func()
 
 	// The memory gate: see deliver.
 	spare      []*window.Table // empty tables, for the next take
@@ -91,7 +93,7 @@ func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]event.S
 		r.owner(p.Partition).op.Start(p)
 	}
 	r.flow = flow.New(flow.Config{
-		Flush: flow.Time(j.cfg.Flush), Behind: flow.Time(behind(j.cfg.Flush)), Memory: flow.Budget(j.cfg.Memory), Rows: flushRows, Retry: pauses[flow.Time](), Commit: flow.Time(commitPause),
+		Flush: flow.Time(j.cfg.Flush), Behind: flow.Time(behind(j.cfg.Flush)), Ledger: flow.Time(j.ledger()), Memory: flow.Budget(j.cfg.Memory), Rows: flushRows, Retry: pauses[flow.Time](), Commit: flow.Time(commitPause),
 	}, plans, r.now())
 	return r, nil
 }

@@ -205,7 +205,7 @@ func (b *board) durable(ps []window.Position) {
 	}
 }
 
-// flushed notes the result of a write.
+// flushed notes the result of a write, which may have been of rows alone.
 func (b *board) flushed(took time.Duration, c *window.Changes, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -225,13 +225,19 @@ func (b *board) flushed(took time.Duration, c *window.Changes, err error) {
 		}
 	}
 	b.s.LastError, b.s.LastErrorAt = "", time.Time{}
+}
+
+// counted notes the outcomes of records that are durable.
+func (b *board) counted(c *window.Changes) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for f, n := range c.Outcomes {
 		b.outcomes[f] += n
 	}
 	for f, n := range c.Events.By {
 		b.events[f] += n
 	}
-	b.quality.add(now, c, b.cfg.Spec.Job, b.cfg.Log)
+	b.quality.add(time.Now(), c, b.cfg.Spec.Job, b.cfg.Log)
 	b.s.Malformed = b.quality.malformed.warning
 }
 

@@ -16,6 +16,7 @@ type Changes struct {
 	Lines []Line       // of the ledger, one for each chunk and first offset
 	Dead  []DeadLetter // records that were not counted, with the reason
 	Next  []Position   // what may be committed once everything above is durable
+	Sent  *Sent        // rows besides those of Table, which the sink has already; nil: none
 
 	// Outcomes counts the records decided since the last Take, with replays and
 	// without the warm-up. It is for metrics only and never stored.
@@ -25,6 +26,32 @@ type Changes struct {
 	// Capped is how many counted records went to the group Other. It is for
 	// metrics only and never stored.
 	Capped uint64
+}
+
+// Sent are rows that a sink has inserted and not acknowledged. A process that loses them counts their
+// events again, because no line covers them.
+type Sent struct {
+	Table *Table
+	Round uint64 // the earliest in which they were inserted: see package rounds
+}
+
+// Inserted notes that the sink has inserted the rows of Table, in a round.
+func (c *Changes) Inserted(round uint64) {
+	if c.Sent == nil {
+		c.Sent, c.Table = &Sent{c.Table, round}, NewTable(c.Table.spec)
+		return
+	}
+	c.Sent.Table.Merge(c.Table)
+	c.Table.Reset()
+	c.Sent.Round = min(c.Sent.Round, round)
+}
+
+// Tables returns the tables that have rows.
+func (c *Changes) Tables() (all []*Table) {
+	if c.Sent != nil {
+		all = append(all, c.Sent.Table)
+	}
+	return append(all, c.Table)
 }
 
 // A Line is one ledger entry: the offsets [First, Next) of a chunk that were
@@ -97,7 +124,10 @@ func (c *Changes) Empty() bool {
 
 // Bytes returns about how many bytes the changes hold in memory.
 func (c *Changes) Bytes() int {
-	n := c.Table.Bytes() + len(c.Lines)*lineBytes + len(c.Next)*16
+	n := len(c.Lines)*lineBytes + len(c.Next)*16
+	for _, t := range c.Tables() {
+		n += t.Bytes()
+	}
 	for i := range c.Dead {
 		n += 96 + len(c.Dead[i].Payload)
 	}
@@ -105,9 +135,12 @@ func (c *Changes) Bytes() int {
 }
 
 // Merge merges o into c: changes of another worker, or older ones whose insert
-// failed or whose answer was lost. Of o only the table may be used afterwards, after a Reset.
+// failed or whose answer was lost. One of the two may have Sent. Of o only the table may be used afterwards, after a Reset.
 func (c *Changes) Merge(o *Changes) {
 	c.Table.Merge(o.Table)
+	if c.Sent == nil {
+		c.Sent = o.Sent
+	}
 	c.Lines = mergeSorted(append(c.Lines, o.Lines...), Line.compareKey, (*Line).merge)
 	c.Dead = mergeSorted(append(c.Dead, o.Dead...), DeadLetter.compareKey, func(*DeadLetter, *DeadLetter) {})
 	c.Next = mergeSorted(append(c.Next, o.Next...),

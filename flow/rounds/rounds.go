@@ -39,7 +39,9 @@
 //     its own. The rows of a zombie are below these.
 //
 // A writer may take its rows through these steps part by part. Each part is a writer of its
-// own then, and what is acknowledged is not written again.
+// own then, and what is acknowledged is not written again. Or it takes several steps 2 and one
+// step 3, after all of these rows are there: then the earliest of their stamps is r. For a row with
+// a later stamp, p ≤ r is more than the proof needs.
 //
 // The levels of rollups are a chain of this: a rollup is a writer to the rollup
 // that is made from it, and notes its own progress when its rows are
@@ -100,11 +102,15 @@ func (w *Writer) Begin(opened uint64) Stamping {
 	return Stamping{Stamp: opened + w.ahead, w: w, opened: opened, first: w.ahead == 0}
 }
 
+// Overtaken reports whether rows are not acknowledged, because a round later than their earliest stamp
+// is open. now is the current round, read after all of them were there.
+func Overtaken(stamp, now uint64) bool { return now > stamp }
+
 // Passes reports whether the rows are acknowledged. now is the current round, read after
 // they were there. If not, s has the stamp with which to write them again.
 func (s *Stamping) Passes(now uint64) bool {
 	s.w.ahead = 2 * (max(now, s.opened) - s.opened)
-	if now <= s.Stamp {
+	if !Overtaken(s.Stamp, now) {
 		return true
 	}
 	if s.first { // a round that was opened by chance just then

@@ -51,6 +51,7 @@ type run struct {
 	wake        flow.Time
 	uncommitted []window.Position // to be committed at the next turn
 	write       *write            // in flight
+	sent        []*insert         // of rows, answered and not acknowledged
 	part        part              // the state of the next fetch
 
 	restarts int // of the sink, when the ledger was read
@@ -200,7 +201,7 @@ func (m *member) begin() {
 		memory = flow.Budget(s.budget)
 	}
 	r.flow = flow.New(flow.Config{
-		Flush: s.flush, Behind: 4 * s.flush, Memory: memory, Rows: flushRows, Retry: backoff.Backoff[flow.Time]{First: 1, Most: 6}, Commit: 3,
+		Flush: s.flush, Behind: 4 * s.flush, Ledger: s.ledger, Memory: memory, Rows: flushRows, Retry: backoff.Backoff[flow.Time]{First: 1, Most: 6}, Commit: 3,
 	}, r.plans, s.now())
 	m.run, m.phase = r, holding
 	r.drive()
@@ -237,15 +238,23 @@ func (r *run) drive() {
 			r.giveUp()
 			return
 		}
+		if rd.Insert != nil {
+			r.write = s.encodeInsert(r, rd.Insert)
+		}
 		if rd.Write != nil {
 			r.write = s.encode(r, rd.Write)
 		}
-		if rd.Reuse != nil && s.r.IntN(4) > 0 { // a driver may drop it
-			r.ops[0].Reuse(rd.Reuse)
+		for _, t := range rd.Reuse {
+			if s.r.IntN(4) > 0 { // a driver may drop it
+				r.ops[0].Reuse(t)
+			}
 		}
 		switch {
 		case rd.Take:
 			r.flow.Taken(r.take())
+		case rd.Insert != nil:
+			r.write.next(s, r)
+			return
 		case rd.Write != nil && r.write.next(s, r): // there was nothing to send
 			r.answer(flow.Durable)
 		case rd.Phase.Ended():
@@ -318,9 +327,18 @@ func (r *run) fetch() {
 	s.reading(r, b.Partition)
 	s.forget()
 	r.next[i] = to
-	r.flow.Behind(flow.Time(stable-to), r.workers()) // as if it read a record in each step
+	r.flow.Behind(r.left(), r.workers())
 	s.note(uint64(to)<<16 | uint64(b.Partition))
 	s.held(r)
+}
+
+// left returns how long it takes to read one of the partitions to its end, as if a step read a record.
+func (r *run) left() flow.Time {
+	least := int64(math.MaxInt64)
+	for i, p := range r.plans {
+		least = min(least, max(0, r.topic.parts[p.Partition].stable()-r.next[i]))
+	}
+	return flow.Time(least)
 }
 
 // read makes the batch that a fetch returns: the records of [from, to), in a
@@ -397,10 +415,15 @@ func (r *run) answered(err error) {
 		return
 	case !there:
 		return // the insert is sent again
-	case r.write.next(r.m.s, r):
-		r.answer(flow.Durable)
-	default:
+	case !r.write.next(r.m.s, r):
 		return // the next insert of the write is sent
+	case r.write.inserts:
+		r.sent = append(r.sent, r.write.stages[0])
+		r.flow.Inserted(r.write.stages[0].at.Stamp)
+		r.write = nil
+	default:
+		r.sent = nil
+		r.answer(flow.Durable)
 	}
 	r.drive()
 }

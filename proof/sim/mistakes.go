@@ -49,9 +49,11 @@ const (
 	HitsChecked       // it takes numbers that a rollup made for those of whole rows
 	MeasuresUnchecked // it takes those of a process that counts fewer measures
 	Unstamped         // it takes numbers and leaves their windows' round as it is
+	SentTrusted       // rows of earlier flushes are taken for acknowledged without a look at the round
 
 	Unforgotten // a process goes on after the sink has forgotten what it acknowledged
 
+	InsertDurable   // offsets are committed when rows are inserted
 	CommitFirst     // the offset is committed before the insert is answered
 	DropFailed      // changes whose insert failed are not sent again
 	ErrorsIgnored   // an error is taken for a success
@@ -104,9 +106,10 @@ var mistakes = [Mistakes]struct{ name, text string }{
 
 	MeasuresUnchecked: {"measures-unchecked", "numbers of fewer measures pass the check"},
 
-	Unstamped: {"unstamped", "a longer rollup does not learn of taken numbers"},
-
+	Unstamped:       {"unstamped", "a longer rollup does not learn of taken numbers"},
+	SentTrusted:     {"sent-trusted", "rows of earlier flushes acknowledged without a look at the round"},
 	Unforgotten:     {"unforgotten", "counting goes on after the sink went back"},
+	InsertDurable:   {"insert-durable", "flow: commit when rows are inserted"},
 	CommitFirst:     {"commit-first", "flow: commit before the insert is answered"},
 	DropFailed:      {"drop-failed", "flow: changes dropped when their insert fails"},
 	ErrorsIgnored:   {"errors-ignored", "flow: an error counts as a success"},
@@ -134,7 +137,7 @@ func (m Mistake) String() string { return mistakes[m].name }
 func (m Mistake) Text() string { return mistakes[m].text }
 
 // InCore reports whether the mistake is in package flow or window.
-func (m Mistake) InCore() bool { return m >= CommitFirst }
+func (m Mistake) InCore() bool { return m >= InsertDurable }
 
 // ParseMistake returns the inverse of Mistake.String.
 func ParseMistake(name string) (Mistake, error) {

@@ -38,6 +38,7 @@ type schedule struct {
 	batch     int64     // about the most offsets in a fetch
 	budget    int       // bytes a process may hold
 	flush     flow.Time // steps from one flush to the next
+	ledger    flow.Time // steps from one flush that makes everything durable to the next
 	upgraded  bool      // all processes run spec
 
 	step     int
@@ -133,6 +134,7 @@ func newSchedule(seed uint64, o Options) *schedule {
 		s.members = append(s.members, m)
 		m.start()
 	}
+	s.ledger = flow.Time(1+setup.IntN(5)) * s.flush
 	return s
 }
 

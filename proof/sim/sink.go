@@ -114,6 +114,7 @@ type insert struct {
 	token        uint64
 
 	at       rounds.Stamping // of rows
+	asks     bool            // it is of rows, perhaps none, and the round is read after it
 	rows     []sentRow
 	whole    []sentRow // rows whose numbers the rollup gets
 	measures []int     // the measure of the spec, by state of a row
@@ -142,8 +143,10 @@ type sentPlace struct {
 // whole ones, positions, dead letters, ledger. Each is sent when the previous one is
 // answered.
 type write struct {
-	stages []*insert
-	at     int
+	stages  []*insert
+	at      int
+	inserts bool         // it makes nothing durable
+	sent    *window.Sent // rows that it makes durable besides; nil: none
 }
 
 // next sends the next insert, or reports that there is none.
@@ -166,13 +169,14 @@ func (w *write) next(s *schedule, r *run) (done bool) {
 // of package rounds. If a round was opened meanwhile, it sends it again.
 func (w *write) acknowledged(s *schedule, r *run) (bool, error) {
 	i := w.stages[w.at-1]
-	if len(i.rows) == 0 {
+	if !i.asks || w.inserts {
 		return true, nil
 	}
 	if s.sink.down {
 		return false, errRefused
 	}
-	if now := r.m.roller.read(s); !i.at.Passes(now) && s.mistake != NeverOvertaken {
+	now := r.m.roller.read(s)
+	if len(i.rows) > 0 && !i.at.Passes(now) && s.mistake != NeverOvertaken {
 		again := *i // the network still has the other one
 		again.err = nil
 		w.stages[w.at-1] = &again
@@ -181,8 +185,21 @@ func (w *write) acknowledged(s *schedule, r *run) (bool, error) {
 		s.totals.Overtaken++
 		return false, nil
 	}
-	for n := range i.rows {
-		s.sink.rows[i.rows[n].stored].acknowledge(i.rows[n].hits)
+	there := []*insert{i}
+	switch {
+	case w.sent == nil:
+	case rounds.Overtaken(w.sent.Round, now) && s.mistake != SentTrusted:
+		rows, _ := s.encodeRows(r, r.m.spec, w.sent.Table)
+		w.stages = slices.Insert(w.stages, w.at, rows)
+		s.totals.Overtaken++
+	default:
+		there = append(there, r.sent...)
+	}
+	w.sent = nil
+	for _, i := range there {
+		for n := range i.rows {
+			s.sink.rows[i.rows[n].stored].acknowledge(i.rows[n].hits)
+		}
 	}
 	return true, nil
 }
@@ -204,24 +221,8 @@ func (r *storedRow) acknowledge(hits []hit) {
 
 // encode encodes changes as the inserts of a write.
 func (s *schedule) encode(r *run, c *window.Changes) *write {
-	w := &write{}
-	spec := r.m.spec
-	if c.Table.Len() > 0 {
-		rows, numbers := s.encodeRows(r, spec, c)
-		if w.stages = append(w.stages, rows); len(numbers.whole) > 0 {
-			w.stages = append(w.stages, numbers)
-		}
-	}
-	for m := range spec.Measures {
-		if places := geo.Of(c.Table, m); places != nil && places.Len() > 0 {
-			i := &insert{}
-			places.Each(func(at int64, member []byte, st geosketch.Stamp, score uint64) bool {
-				i.places = append(i.places, sentPlace{placeKey{m, event.Time(at), string(member)}, place{st, score}})
-				return true
-			})
-			w.stages = append(w.stages, i)
-		}
-	}
+	w := &write{sent: c.Sent}
+	s.encodeTable(r, w, c)
 	if len(c.Dead) > 0 {
 		w.stages = append(w.stages, &insert{dead: slices.Clone(c.Dead)})
 	}
@@ -234,22 +235,50 @@ func (s *schedule) encode(r *run, c *window.Changes) *write {
 	return w
 }
 
-// encodeRows encodes the rows of changes and, as another insert, the numbers of those that are whole. A sink
+// encodeInsert encodes the rows of changes, and the positions.
+func (s *schedule) encodeInsert(r *run, c *window.Changes) *write {
+	w := &write{inserts: true}
+	s.encodeTable(r, w, c)
+	return w
+}
+
+// encodeTable appends the inserts of rows, of numbers and of positions to a write.
+func (s *schedule) encodeTable(r *run, w *write, c *window.Changes) {
+	if c.Table.Len() > 0 || c.Sent != nil {
+		rows, numbers := s.encodeRows(r, r.m.spec, c.Table)
+		rows.token = r.cheat.token(c)
+		if w.stages = append(w.stages, rows); len(numbers.whole) > 0 && !w.inserts {
+			w.stages = append(w.stages, numbers)
+		}
+	}
+	for m := range r.m.spec.Measures {
+		if places := geo.Of(c.Table, m); places != nil && places.Len() > 0 {
+			i := &insert{}
+			places.Each(func(at int64, member []byte, st geosketch.Stamp, score uint64) bool {
+				i.places = append(i.places, sentPlace{placeKey{m, event.Time(at), string(member)}, place{st, score}})
+				return true
+			})
+			w.stages = append(w.stages, i)
+		}
+	}
+}
+
+// encodeRows encodes the rows of a table and, as another insert, the numbers of those that are whole. A sink
 // decides by the cost whether to write these.
-func (s *schedule) encodeRows(r *run, spec *window.Spec, c *window.Changes) (i, numbers *insert) {
-	i = &insert{rows: make([]sentRow, 0, c.Table.Len()), token: r.cheat.token(c)}
+func (s *schedule) encodeRows(r *run, spec *window.Spec, t *window.Table) (i, numbers *insert) {
+	i = &insert{asks: true, rows: make([]sentRow, 0, t.Len())}
 	for m := range spec.Measures {
 		if !spec.Measures[m].Kind.ByMember {
 			i.measures = append(i.measures, m)
 		}
 	}
 	var group [2][]byte
-	states := make([][]byte, 0, c.Table.Len()*len(i.measures))
+	states := make([][]byte, 0, t.Len()*len(i.measures))
 	numbers = &insert{measures: i.measures}
 	gives := s.rolls.IntN(4) > 0
 	// Slices of data stay valid when data moves to a larger array.
-	i.data = make([]byte, 0, 64*c.Table.Len())
-	for row := range c.Table.Rows {
+	i.data = make([]byte, 0, 64*t.Len())
+	for row := range t.Rows {
 		from := len(i.data)
 		i.data = appendKey(i.data, row.Window(), row.Group(group[:0])...)
 		sent := sentRow{key: i.data[from:len(i.data):len(i.data)]}

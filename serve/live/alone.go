@@ -111,8 +111,10 @@ type sinkState struct {
 func (a *sinkState) onFlush(changes *window.Changes) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for row := range changes.Table.Rows {
-		a.flushed = max(a.flushed, row.Window())
+	for _, t := range changes.Tables() {
+		for row := range t.Rows {
+			a.flushed = max(a.flushed, row.Window())
+		}
 	}
 }
 

@@ -278,11 +278,12 @@ func (s *Sink) makeAnew(ctx context.Context, d making, touched []rounds.Window, 
 	if err := s.renew(ctx, d, touched); err != nil {
 		return err
 	}
-	return s.inRound(ctx, &s.rolled, len(touched), func(from int, round uint64) (int, error) {
+	_, err := s.inRound(ctx, &s.rolled, len(touched), func(from int, round uint64) (int, error) {
 		n := s.batch(touched[from:], rows)
 		d.Round, d.windows = round, touched[from:from+n]
 		return from + n, s.client.ExecOn(ctx, s.client.Shards, "roll up into "+d.Level.Table, render("rollup", d), wire.QueryTimeout)
 	})
+	return err
 }
 
 // renew makes the rows again that windows of a level are made of and that have expired, or do so

@@ -25,9 +25,12 @@ type current struct {
 }
 
 // freshRound is how old the last reading of the current round may be for a
-// writer to stamp rows with it, and for how long it does so then. An older one is read
+// writer to stamp rows with it: a job that keeps up reads it every 3 s. An older one is read
 // anew first, because the rows would likely be overtaken: it decides nothing but the cost.
-const freshRound = 2 * time.Second
+const freshRound = 4 * time.Second
+
+// freshPart is for how long a writer stamps rows with one round. It decides nothing but the cost.
+const freshPart = 2 * time.Second
 
 // store keeps the current round, which was just read.
 func (c *current) store(opened uint64) {
@@ -84,43 +87,48 @@ func (s *Sink) round(ctx context.Context, w *rounds.Writer) (opened uint64, err 
 	return r.opened, nil
 }
 
+// recent returns the job's current round as it was read a short time ago, or reads it.
+func (s *Sink) recent(ctx context.Context, w *rounds.Writer) (opened uint64, err error) {
+	if read, fresh := s.rounds.last(); fresh {
+		return read.Round, nil
+	}
+	return s.round(ctx, w)
+}
+
 // inRound writes n rows: insert writes some of them, from one on, stamped with a round, and returns
-// the number of the first that it did not write.
+// the number of the first that it did not write. inRound returns the round that was current when the last
+// of them were there.
 //
 // The rows that are written while a stamp is fresh are a part, which goes through the protocol by
 // itself. So a writer that is overtaken repeats one part, and a write of any size ends.
-func (s *Sink) inRound(ctx context.Context, w *rounds.Writer, n int, insert func(from int, round uint64) (int, error)) (err error) {
+func (s *Sink) inRound(ctx context.Context, w *rounds.Writer, n int, insert func(from int, round uint64) (int, error)) (now uint64, err error) {
 	defer s.client.rounds.leave(w)
 	for from := 0; from < n && err == nil; {
-		from, err = s.part(ctx, w, from, n, insert)
+		from, now, err = s.part(ctx, w, from, n, insert)
 	}
-	return err
+	return now, err
 }
 
 // part writes a part of n rows, from one on, until they were there before a later round was opened.
-func (s *Sink) part(ctx context.Context, w *rounds.Writer, from, n int, insert func(from int, round uint64) (int, error)) (to int, err error) {
+func (s *Sink) part(ctx context.Context, w *rounds.Writer, from, n int, insert func(from int, round uint64) (int, error)) (to int, now uint64, err error) {
 	s.noting.RLock()
 	defer s.noting.RUnlock()
-	read, fresh := s.rounds.last()
-	opened := read.Round
-	if !fresh {
-		if opened, err = s.round(ctx, w); err != nil {
-			return from, err
-		}
+	opened, err := s.recent(ctx, w)
+	if err != nil {
+		return from, 0, err
 	}
 	for at := w.Begin(opened); ; {
 		began := time.Now()
 		for to = from; to < n && (to == from || time.Since(began) < s.fresh); {
 			if to, err = insert(to, at.Stamp); err != nil {
-				return from, err
+				return from, 0, err
 			}
 		}
-		now, err := s.round(ctx, w)
-		if err != nil {
-			return from, err
+		if now, err = s.round(ctx, w); err != nil {
+			return from, 0, err
 		}
 		if at.Passes(now) {
-			return to, nil
+			return to, now, nil
 		}
 	}
 }

@@ -235,6 +235,48 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
+// TestSentOvertaken: rows that earlier flushes inserted are written again if a round was opened after their
+// stamp, and only then.
+func TestSentOvertaken(t *testing.T) {
+	url, database := localtest.Engine(t)
+	direct := dial(t, wire.Config{URLs: []string{url}, Database: database})
+	other := install(t, direct, actives())
+	f := &tap{op: operator(t, other.layout.Spec, 0), minute: true}
+	write(t, other, f.flow(t, 6))
+	rows, asked := 0, 0
+	s := another(through(t, url, database, func(statement string) bool {
+		if strings.Contains(statement, "INSERT INTO") && strings.Contains(statement, "`.`clicks_state` (`page`") {
+			rows++
+		}
+		if strings.Contains(statement, "SELECT job, version, greatest(max(opened)") {
+			asked++
+		}
+		return true
+	}, nil), other)
+	for _, overtaken := range []bool{false, true} {
+		if _, err := s.round(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if overtaken {
+			roll(t, other, true) // what is inserted next is of a round that is done
+		}
+		c := f.flow(t, 6)
+		c.Table.Seal()
+		rows, asked = 0, 0
+		round, err := s.Insert(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Inserted(round)
+		c.Sent.Table.Seal()
+		write(t, s, c)
+		if want := map[bool]int{false: 1, true: 2}[overtaken]; rows != want || asked != want {
+			t.Errorf("overtaken %t: %d statements of state rows, %d questions for the round; want %d of each", overtaken, rows, asked, want)
+		}
+		exact(t, other, fmt.Sprint("made durable, overtaken ", overtaken))
+	}
+}
+
 // TestOvertakenInParts: while another process opens a round with every statement, a flush of many of them
 // writes few rows twice. Beside it, the process rolls up what is written so far.
 func TestOvertakenInParts(t *testing.T) {

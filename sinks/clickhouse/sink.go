@@ -61,7 +61,7 @@ type Sink struct {
 
 	starts atomic.Int64 // of the client's uptimes, when the ledger was read
 
-	// A part of a write holds noting from its stamp to its acknowledgement, and a rollup while it notes
+	// A part of a write holds noting from its stamp to its acknowledgement, an Insert while it inserts, and a rollup while it notes
 	// a round: so a process does not overtake its own writes, and writes no row twice for that.
 	// Correctness does not need it.
 	noting sync.RWMutex
@@ -71,7 +71,7 @@ type Sink struct {
 	blocks native.Writer[window.Row]
 	most   int // rows in the next statement of state rows
 
-	fresh time.Duration // freshRound
+	fresh time.Duration // freshPart
 
 	// Owned by Rollup.
 	mu     sync.Mutex
@@ -101,7 +101,7 @@ func (c *Client) Job(ctx context.Context, j schema.Job) (*Sink, error) {
 // sink returns a sink for tables that are as the layout says.
 func (c *Client) sink(l *schema.Layout) *Sink {
 	s := &Sink{
-		Reader: questions.NewReader(c.DB, l), Auditor: verify.NewAuditor(c.DB, l), client: c, layout: l, most: firstRows, fresh: freshRound, merge: rollupRows,
+		Reader: questions.NewReader(c.DB, l), Auditor: verify.NewAuditor(c.DB, l), client: c, layout: l, most: firstRows, fresh: freshPart, merge: rollupRows,
 		memos: make([]memo, len(l.Levels)),
 	}
 	for i := range s.memos {
@@ -110,36 +110,52 @@ func (c *Client) sink(l *schema.Layout) *Sink {
 	return s
 }
 
+// Insert inserts places and state rows on all shards, so that views show them, and returns the round of the
+// state rows. They are acknowledged by the Write that has them as c.Sent. It does not change c, whose table
+// must be sealed.
+func (s *Sink) Insert(ctx context.Context, c *window.Changes) (round uint64, err error) {
+	if err := s.writePositions(ctx, c.Table); err != nil {
+		return 0, err
+	}
+	s.noting.RLock()
+	defer s.noting.RUnlock()
+	opened, err := s.recent(ctx, &s.writer)
+	if err != nil {
+		return 0, err
+	}
+	at := s.writer.Begin(opened)
+	rows, ends := s.divide(c.Table)
+	for from := 0; from < c.Table.Len() && err == nil; {
+		from, err = s.writeState(ctx, c.Table, rows, ends, from, at.Stamp)
+	}
+	return at.Stamp, err
+}
+
 // Write writes the changes into the tables, in an order that makes a crash harmless:
 // places and state rows on all shards, acknowledged in the sense of package rounds, then dead
-// letters, then the ledger lines. It does not change c, whose table must be sealed. After an error, any
+// letters, then the ledger lines. It does not change c, whose tables must be sealed. After an error, any
 // part of c may be written: write c again, or c merged with later changes.
 //
 // What it will ask together with other jobs is announced before it begins.
 func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	s.client.lines.announce(&s.writer)
 	defer s.client.lines.leave(&s.writer)
-	if c.Table.Len() > 0 {
-		s.client.rounds.announce(&s.writer)
-		defer s.client.rounds.leave(&s.writer)
-		for m := range s.layout.Located { // these have no round, because no rollup is made of them
-			if err := s.writePlaces(ctx, c.Table, m); err != nil {
-				return err
-			}
-		}
-		rows, ends := s.divide(c.Table)
-		err := s.inRound(ctx, &s.writer, c.Table.Len(), func(from int, round uint64) (int, error) {
-			return s.writeState(ctx, c.Table, rows, ends, from, round)
-		})
-		if err != nil {
-			return err
-		}
+	s.client.rounds.announce(&s.writer)
+	defer s.client.rounds.leave(&s.writer)
+	if err := s.writePositions(ctx, c.Table); err != nil {
+		return err
 	}
-	if c.Table.Len() == 0 && len(c.Lines) > 0 { // no question has told yet whether the server was started again
-		if _, err := s.round(ctx, &s.writer); err != nil {
-			return err
-		}
+	now, err := s.writeRows(ctx, c.Table)
+	if c.Table.Len() == 0 && (c.Sent != nil || len(c.Lines) > 0) { // no question has told yet whether the server was started again
+		now, err = s.round(ctx, &s.writer)
 	}
+	if err == nil && c.Sent != nil && rounds.Overtaken(c.Sent.Round, now) {
+		_, err = s.writeRows(ctx, c.Sent.Table)
+	}
+	if err != nil {
+		return err
+	}
+	s.client.HearShards(ctx)
 	if err := s.restarted(); err != nil {
 		return err
 	}
@@ -154,6 +170,25 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 		lines = append(lines, ledgerLine{&s.layout.Job, &line})
 	}
 	return s.client.lines.do(ctx, &s.writer, lines)
+}
+
+// writePositions writes the positions of members. They have no round, because no rollup is made of them.
+func (s *Sink) writePositions(ctx context.Context, t *window.Table) error {
+	for m := range s.layout.Located {
+		if err := s.writePlaces(ctx, t, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeRows writes the state rows of a table, and returns the round that was current when all were there;
+// 0 if there are none.
+func (s *Sink) writeRows(ctx context.Context, t *window.Table) (now uint64, err error) {
+	rows, ends := s.divide(t)
+	return s.inRound(ctx, &s.writer, t.Len(), func(from int, round uint64) (int, error) {
+		return s.writeState(ctx, t, rows, ends, from, round)
+	})
 }
 
 // restarted returns an error if a server was started again since the ledger was read.

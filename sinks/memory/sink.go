@@ -40,10 +40,31 @@ func (s *Sink) Known(context.Context) (map[int32]window.Known, error) {
 // contents returns the contents of the job. The caller has locked the store.
 func (s *Sink) contents() *Contents { return s.store.of(s.spec.Job, s.spec.Version) }
 
+// Insert merges the rows of the changes into the store. The store has no rounds: a rollup reads every row.
+func (s *Sink) Insert(_ context.Context, c *window.Changes) (round uint64, err error) {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	s.insert(c)
+	return 0, nil
+}
+
 // Write merges the changes into the store. It does not change c and keeps no part of it.
 func (s *Sink) Write(_ context.Context, c *window.Changes) error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
+	s.insert(c)
+	for _, d := range c.Dead {
+		d.Payload = bytes.Clone(d.Payload)
+		s.contents().Dead[DeadKey{d.Epoch, d.Partition, d.Offset}] = d
+	}
+	for _, l := range c.Lines {
+		s.line(l)
+	}
+	return nil
+}
+
+// insert merges rows. The caller has locked the store.
+func (s *Sink) insert(c *window.Changes) {
 	to := s.contents()
 	for r := range c.Table.Rows {
 		key := Key{r.Window(), s.group(r)}
@@ -58,14 +79,6 @@ func (s *Sink) Write(_ context.Context, c *window.Changes) error {
 			s.places(geo.Of(c.Table, i), m.Name)
 		}
 	}
-	for _, d := range c.Dead {
-		d.Payload = bytes.Clone(d.Payload)
-		to.Dead[DeadKey{d.Epoch, d.Partition, d.Offset}] = d
-	}
-	for _, l := range c.Lines {
-		s.line(l)
-	}
-	return nil
 }
 
 func (s *Sink) group(r window.Row) string {

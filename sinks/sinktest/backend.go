@@ -16,6 +16,7 @@ import (
 // A Sink is what the suite tests: the methods that package jobs uses, and the audit.
 type Sink interface {
 	Known(ctx context.Context) (map[int32]window.Known, error)
+	Insert(ctx context.Context, c *window.Changes) (round uint64, err error)
 	Write(ctx context.Context, c *window.Changes) error
 	Rollup(ctx context.Context, all bool, watermark event.Time) error
 	Audit(ctx context.Context, a *audit.Audit, progress func(done, total int)) error

@@ -20,6 +20,7 @@ import (
 func Run(t *testing.T, begin func(t *testing.T) Backend, only ...string) {
 	runAll(t, begin, only, []test{
 		{"Merges", merges},
+		{"Inserts", inserts},
 		{"Restart", restart},
 		{"Known", known},
 		{"Views", views},
@@ -128,6 +129,46 @@ func merges(t *testing.T, b Backend) {
 		write(t, other, all[r.IntN(len(all))])
 	}
 	Same(t, "written in pieces", b.Contents(t, spec), want)
+}
+
+// inserts: rows that are inserted are there without a line. A Write that has them as Sent makes them durable,
+// also when another process has rolled up meanwhile.
+func inserts(t *testing.T, b Backend) {
+	log, spec := NewLog(2), Spec()
+	want, _ := reference(t, log, spec)
+	s, other := open(t, b, spec), open(t, b, spec)
+	c := &window.Changes{Table: window.NewTable(spec)}
+	seal := func() {
+		for _, t := range c.Tables() {
+			t.Seal()
+		}
+	}
+	for i, more := range pieces(t, log, spec, 3) {
+		c.Merge(more)
+		seal()
+		if i%3 == 2 {
+			write(t, s, c)
+			c = &window.Changes{Table: window.NewTable(spec)}
+		} else {
+			rows := c.Table.Len()
+			round, err := s.Insert(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Inserted(round)
+			if known, err := other.Known(t.Context()); i == 0 && (err != nil || len(known) > 0 || rows == 0 || len(b.Contents(t, spec).Rows) != rows) {
+				t.Fatalf("%d rows were inserted: the ledger has %v, the table %d rows; %v", rows, known, len(b.Contents(t, spec).Rows), err)
+			}
+		}
+		if i%2 == 0 {
+			if err := other.Rollup(t.Context(), true, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	seal()
+	write(t, s, c)
+	Same(t, "inserted, then made durable", b.Contents(t, spec), want)
 }
 
 // restart: processes that continue from the ledger come to the same result.
