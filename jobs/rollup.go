@@ -43,8 +43,7 @@ func (r *rollups) loop(ctx context.Context) {
 		began := time.Now()
 		due = began.Add(interval)
 		before := seen{r.watch.changes.Load(), r.watch.complete()}
-		leads := r.job.status.partition(r.watch.lowest.Load()) != nil
-		roll, all := when.due(began, leads, before)
+		roll, all := when.due(began, r.watch.leads(), before)
 		if !roll {
 			continue
 		}

@@ -233,9 +233,9 @@ func (j *Job) startWatch() *watch {
 	return w
 }
 
-// A look at a job at rest finds what the look before found. After restAfter of these in
-// a row, the next ones come after a longer pause, because each costs ClickHouse a query:
-// restPause times as long.
+// A look at a job at rest finds what the look before found, and looks of the processes of a group find the
+// same. After restAfter looks at rest in a row, and in a process that does not lead, the next ones come after
+// a longer pause, because each costs ClickHouse a query: restPause times as long.
 const (
 	restAfter = 20
 	restPause = 4
@@ -247,12 +247,12 @@ func (w *watch) loop(ctx context.Context) {
 			still = 0
 		}
 		pause := w.job.cfg.Look
-		if still >= restAfter {
+		if still >= restAfter || !w.leads() {
 			pause *= restPause
 		}
 		// Looks come at the multiples of the pause, so looks of several jobs meet: see
-		// Config.Zero.
-		pause -= time.Since(w.job.cfg.Zero) % pause
+		// Config.Zero. They come half a flush later than these, when the flush of that moment is in the ledger.
+		pause -= (time.Since(w.job.cfg.Zero) + pause - w.job.cfg.Flush/2%pause) % pause
 		select {
 		case <-ctx.Done():
 			return
@@ -260,6 +260,9 @@ func (w *watch) loop(ctx context.Context) {
 		}
 	}
 }
+
+// leads reports whether this process reads the lowest partition that the ledger has.
+func (w *watch) leads() bool { return w.job.status.partition(w.lowest.Load()) != nil }
 
 // stop ends the looks. It reports the sources of outages as gone.
 func (w *watch) stop() {

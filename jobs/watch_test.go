@@ -73,7 +73,8 @@ func (s *scene) Coverage(ctx context.Context) (audit.Coverage, error) {
 	return audit.Coverage{Now: event.Time(time.Now().UnixMilli()), Partitions: ledger}, nil
 }
 
-// watched runs f while the watch of a job runs, with a fake clock.
+// watched runs f while the watch of a job runs that reads partition 0, with a fake clock. Looks come at
+// multiples of 3 s.
 func watched(t *testing.T, f func(t *testing.T, s *scene, j *Job, out *bytes.Buffer)) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -81,10 +82,11 @@ func watched(t *testing.T, f func(t *testing.T, s *scene, j *Job, out *bytes.Buf
 			log:    map[int32]event.Span{0: {Next: 100}, 1: {Next: 100}, 2: {Next: 40}, 3: {First: 7, Next: 27}},
 			ledger: map[int32]audit.Covered{0: {Next: 100, Watermark: 5000}, 1: {Next: 100, Watermark: 4000}},
 		}
-		j, err := New(Config{Spec: spec(), Topic: "clicks", Source: s, Sink: s, Log: slog.New(slog.NewTextHandler(&out, nil))})
+		j, err := New(Config{Spec: spec(), Topic: "clicks", Source: s, Sink: s, Log: slog.New(slog.NewTextHandler(&out, nil)), Flush: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
+		j.status.assign([]window.Plan{{}}, []event.Assignment{{}})
 		w := j.startWatch()
 		defer w.stop()
 		synctest.Wait() // for the first look
@@ -100,9 +102,9 @@ func after(d time.Duration) {
 }
 
 // TestWatchRests: when nothing has changed for a minute, looks become fewer, until
-// something changes or records wait.
+// something changes or records wait. They are few in a process that does not read the lowest partition.
 func TestWatchRests(t *testing.T) {
-	watched(t, func(t *testing.T, s *scene, _ *Job, _ *bytes.Buffer) {
+	watched(t, func(t *testing.T, s *scene, j *Job, _ *bytes.Buffer) {
 		looks := func(d time.Duration) int32 {
 			before := s.looks.Load()
 			after(d)
@@ -121,6 +123,12 @@ func TestWatchRests(t *testing.T) {
 		after(12 * time.Second)
 		if n := looks(30 * time.Second); n != 10 {
 			t.Errorf("%d looks in 30 s after a change, want 10", n)
+		}
+		j.status.assign([]window.Plan{{Partition: 1}}, []event.Assignment{{}})
+		s.log = map[int32]event.Span{0: {Next: 102}, 1: {Next: 100}}
+		after(12 * time.Second)
+		if n := looks(2 * time.Minute); n != 10 {
+			t.Errorf("%d looks in 2 minutes of a process that does not lead, want 10", n)
 		}
 	})
 }
