@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/measures/face"
+	httpserver "weir/serve/http"
 	"weir/serve/live"
 )
 
@@ -63,66 +64,19 @@ func (a *api) get(ctx context.Context, path string, q url.Values, into any) erro
 
 // A snapshot is what one look at a process brought.
 type snapshot struct {
-	boardHealth
+	httpserver.HealthReply
 	jobs []boardJob
 	err  error // why nothing was brought
 }
 
-// boardHealth is the answer to the question for the health.
-type boardHealth struct {
-	Now   time.Time `json:"now"`
-	Audit *struct {
-		At         time.Time `json:"at"`
-		Mismatches int       `json:"mismatches"`
-	} `json:"audit"`
-	Jobs []jobHealth `json:"jobs"`
-}
-
-type jobHealth struct {
-	Job        string            `json:"job"`
-	State      string            `json:"state"`
-	Trouble    []string          `json:"trouble"`
-	Lag        int64             `json:"lag"`
-	Records    map[string]uint64 `json:"records"`
-	Events     map[string]uint64 `json:"events"` // of records that are arrays of events
-	LastFlush  *time.Time        `json:"last_flush"`
-	Partitions []boardPartition  `json:"partitions"`
-}
-
-type boardPartition struct {
-	Partition int32 `json:"partition"`
-	Next      int64 `json:"next"`
-	Durable   int64 `json:"durable"`
-}
-
 // boardJob is what there is to see of a job.
 type boardJob struct {
-	Job      string   `json:"job"`
-	Window   float64  `json:"window_s"`
-	By       []string `json:"by"`
-	Measures []struct {
-		Name  string     `json:"name"`
-		Shows face.Shows `json:"shows"`
-	} `json:"measures"`
-
+	httpserver.CatalogJob
 	measure int // the groups are ordered by Measures[measure]
-	people  []boardNumber
-	health  jobHealth
-	top     struct {
-		Columns []string `json:"columns"`
-		Groups  []struct {
-			Group []string `json:"group"`
-			boardNumber
-		} `json:"groups"`
-	}
-	failed error // why people or groups are not known; nil: they are
-}
-
-type boardNumber struct {
-	Last     string  `json:"last"`
-	Value    any     `json:"value"` // a number, or the text of one that a float64 cannot hold
-	Error    float64 `json:"error"`
-	Withheld bool    `json:"withheld"`
+	people  httpserver.PeopleReply
+	health  httpserver.JobHealth
+	top     httpserver.TopReply
+	failed  error // why people or groups are not known; nil: they are
 }
 
 const (
@@ -139,26 +93,21 @@ func (j *boardJob) last() time.Duration {
 // look asks for everything about all jobs, or about only one. measures has the index of the measure to
 // order the groups of a job by.
 func (a *api) look(ctx context.Context, only string, measures map[string]int) (s snapshot) {
-	var catalog struct {
-		Jobs []boardJob `json:"jobs"`
-	}
+	var catalog httpserver.CatalogReply
 	if s.err = a.get(ctx, "jobs", nil, &catalog); s.err == nil {
-		s.err = a.get(ctx, "health", nil, &s.boardHealth)
+		s.err = a.get(ctx, "health", nil, &s.HealthReply)
 	}
-	for _, j := range catalog.Jobs {
+	for _, known := range catalog.Jobs {
+		j := boardJob{CatalogJob: known}
 		if s.err != nil || only != "" && j.Job != only {
 			continue
 		}
-		if i := slices.IndexFunc(s.Jobs, func(h jobHealth) bool { return h.Job == j.Job }); i >= 0 {
+		if i := slices.IndexFunc(s.Jobs, func(h httpserver.JobHealth) bool { return h.Job == j.Job }); i >= 0 {
 			j.health = s.Jobs[i]
 		}
 		for _, m := range j.Measures {
 			if m.Shows == face.People {
-				var reply struct {
-					Now []boardNumber `json:"now"`
-				}
-				j.failed = a.get(ctx, "people", url.Values{"job": {j.Job}}, &reply)
-				j.people = reply.Now
+				j.failed = a.get(ctx, "people", url.Values{"job": {j.Job}}, &j.people)
 				break
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"weir/config"
 	"weir/ingest"
 	"weir/internal/spelling"
+	httpserver "weir/serve/http"
 )
 
 // A recovery is what came of the death of a process.
@@ -87,7 +88,7 @@ func (u *up) recover(ctx context.Context, d death, tell func(state string)) (rec
 	}
 	ask := newAPI(u.address, u.cfg.HTTP.Token.Reveal())
 	for {
-		var health boardHealth
+		var health httpserver.HealthReply
 		err := ask.get(ctx, "health", nil, &health)
 		if err == nil && r.back == 0 {
 			r.back = time.Since(d.at)
@@ -142,7 +143,7 @@ func (u *up) ends(ctx context.Context, j *config.Job) (map[int32]int64, error) {
 }
 
 // caughtUp reports whether everything below ends is in ClickHouse.
-func caughtUp(all []jobHealth, ends map[string]map[int32]int64) bool {
+func caughtUp(all []httpserver.JobHealth, ends map[string]map[int32]int64) bool {
 	behind := 0
 	for _, at := range ends {
 		behind += len(at)

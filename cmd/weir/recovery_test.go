@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/audit"
+	httpserver "weir/serve/http"
 )
 
 // TestRecovery: a recovery is told in one sentence, and findings of the audit are in it as
@@ -44,24 +45,24 @@ func TestRecovery(t *testing.T) {
 		t.Error(got)
 	}
 
-	health := func(job string, durable ...int64) jobHealth {
-		h := jobHealth{Job: job}
+	health := func(job string, durable ...int64) httpserver.JobHealth {
+		h := httpserver.JobHealth{Job: job}
 		for p, d := range durable {
-			h.Partitions = append(h.Partitions, boardPartition{Partition: int32(p), Durable: d})
+			h.Partitions = append(h.Partitions, httpserver.PartitionHealth{Partition: int32(p), Durable: d})
 		}
 		return h
 	}
 	ends := map[string]map[int32]int64{"a": {0: 5, 1: 7}, "b": {}}
 	for _, c := range []struct {
-		all  []jobHealth
+		all  []httpserver.JobHealth
 		want bool
 	}{
 		{nil, false},
-		{[]jobHealth{health("b", 1)}, false},
-		{[]jobHealth{health("a", 5)}, false}, // it does not have partition 1 yet
-		{[]jobHealth{health("a", 5, 6)}, false},
-		{[]jobHealth{health("a", 5, 7)}, true},
-		{[]jobHealth{health("a", 9, 9), health("b")}, true},
+		{[]httpserver.JobHealth{health("b", 1)}, false},
+		{[]httpserver.JobHealth{health("a", 5)}, false}, // it does not have partition 1 yet
+		{[]httpserver.JobHealth{health("a", 5, 6)}, false},
+		{[]httpserver.JobHealth{health("a", 5, 7)}, true},
+		{[]httpserver.JobHealth{health("a", 9, 9), health("b")}, true},
 	} {
 		if got := caughtUp(c.all, ends); got != c.want {
 			t.Errorf("%+v: %t", c.all, got)

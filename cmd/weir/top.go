@@ -22,6 +22,7 @@ import (
 	"weir/internal/bounded"
 	"weir/internal/spelling"
 	"weir/measures/face"
+	httpserver "weir/serve/http"
 	"weir/window"
 )
 
@@ -123,7 +124,7 @@ func (b *board) take(s snapshot) error {
 }
 
 // add counts the records that no answer had reached before: what a process reads again after a kill is not new.
-func (p *pace) add(now time.Time, h *jobHealth) {
+func (p *pace) add(now time.Time, h *httpserver.JobHealth) {
 	records := 0.0
 	for _, at := range h.Partitions {
 		before, known := p.reached[at.Partition]
@@ -275,10 +276,10 @@ func (b *board) draw(jobs []boardJob, width, groups int) string {
 		if j.failed != nil {
 			trouble(j.failed.Error())
 		}
-		if len(j.people) > 0 {
+		if len(j.people.Now) > 0 {
 			heading, values := []string{"people"}, []string{""}
-			for _, n := range j.people {
-				value := n.text()
+			for _, n := range j.people.Now {
+				value := numberText(n.Value, n.Withheld)
 				if n.Error > 0 {
 					value += " ±" + count(math.Ceil(2*n.Error)) // as on the page: 95 % of such estimates
 				}
@@ -295,7 +296,7 @@ func (b *board) draw(jobs []boardJob, width, groups int) string {
 						g.Group[i] = `""`
 					}
 				}
-				rows = append(rows, []string{strings.Join(g.Group, ", "), g.text()})
+				rows = append(rows, []string{strings.Join(g.Group, ", "), numberText(g.Value, g.Withheld)})
 			}
 			parts = append(parts, grid(width, []string{strings.Join(j.top.Columns, ", "), j.Measures[j.measure].Name + ", " + config.Duration(j.last()).String()}, rows...))
 		}
@@ -343,15 +344,15 @@ func (b *board) health(j *boardJob) []string {
 	return []string{b.events[j.Job].rate(), lag, flush, "+" + count(float64(dead)), audited}
 }
 
-// text is the value: a number, or in words why there is none.
-func (n boardNumber) text() string {
-	switch v := n.Value.(type) {
+// numberText returns a value: a number, or in words why there is none.
+func numberText(value any, withheld bool) string {
+	switch v := value.(type) {
 	case float64:
 		return count(v)
 	case string:
 		return printable(v)
 	}
-	if n.Withheld {
+	if withheld {
 		return "withheld"
 	}
 	return "-"

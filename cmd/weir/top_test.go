@@ -19,6 +19,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"weir/internal/await"
+	httpserver "weir/serve/http"
 )
 
 // hostile is a text of an event that would clear the screen, rename the window and write
@@ -251,7 +252,7 @@ func TestPace(t *testing.T) {
 	}{
 		{94_000, "…"}, {94_100, "4,000"}, {65_536, "2,000"}, {94_000, "1,333"}, {94_400, "4,000"}, {94_500, "4,000"}, {94_500, "3,200"},
 	} {
-		h := jobHealth{Records: map[string]uint64{"counted": 10}, Events: map[string]uint64{"counted": 390, "malformed": 10}, Partitions: []boardPartition{{Next: c.next}}}
+		h := httpserver.JobHealth{Records: map[string]uint64{"counted": 10}, Events: map[string]uint64{"counted": 390, "malformed": 10}, Partitions: []httpserver.PartitionHealth{{Next: c.next}}}
 		p.add(began.Add(time.Duration(i)*time.Second), &h)
 		if got := p.rate(); got != c.want {
 			t.Errorf("answer %d: %s events per second, want %s", i, got, c.want)

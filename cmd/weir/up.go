@@ -23,6 +23,7 @@ import (
 	"weir/internal/outage"
 	"weir/internal/spelling"
 	"weir/measures/hll"
+	httpserver "weir/serve/http"
 	"weir/sinks/clickhouse/migrate"
 )
 
@@ -245,7 +246,7 @@ func (u *up) run(ctx context.Context) (err error) {
 	if u.gen {
 		g.Go(func() error { return u.generate(running, broker.Addr(), past) })
 	}
-	for ask := newAPI(u.address, u.cfg.HTTP.Token.Reveal()); ask.get(running, "health", nil, &boardHealth{}) != nil; {
+	for ask := newAPI(u.address, u.cfg.HTTP.Token.Reveal()); ask.get(running, "health", nil, &httpserver.HealthReply{}) != nil; {
 		select {
 		case <-running.Done():
 			return g.Wait()

@@ -212,7 +212,7 @@ func TestOpenAPI(t *testing.T) {
 		Job: "clicks", State: "running", Records: map[string]uint64{"counted": 7}, Events: map[string]uint64{"counted": 70}, LastFlush: noon, LastError: "no", Complete: 1,
 		Partitions: []jobs.PartitionStatus{{Partition: 1, Next: 1030, Durable: 7, Lag: 3, Watermark: 1}},
 	}
-	text, err := json.Marshal(healthReply{Now: noon, Jobs: []jobHealth{healthOf(sample, 1024)}})
+	text, err := json.Marshal(HealthReply{Now: noon, Jobs: []JobHealth{healthOf(sample, 1024)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,15 +10,15 @@ import (
 	"weir/jobs"
 )
 
-// A healthReply is how the jobs of this process are.
-type healthReply struct {
+// A HealthReply is how the jobs of this process are.
+type HealthReply struct {
 	Now     time.Time      `json:"now"`
 	Audit   *Audit         `json:"audit"`   // null: there was none yet
 	Process *processHealth `json:"process"` // null: weir up has not started this process
-	Jobs    []jobHealth    `json:"jobs"`
+	Jobs    []JobHealth    `json:"jobs"`
 }
 
-type jobHealth struct {
+type JobHealth struct {
 	Job           string            `json:"job"`
 	State         string            `json:"state"`
 	Trouble       []string          `json:"trouble"` // what is wrong, in words; empty: nothing
@@ -28,10 +28,10 @@ type jobHealth struct {
 	LastFlush     *time.Time        `json:"last_flush"`
 	FlushTook     float64           `json:"last_flush_took_s"`
 	CompleteUntil *time.Time        `json:"complete_until"` // windows that end by then are complete
-	Partitions    []partitionHealth `json:"partitions"`
+	Partitions    []PartitionHealth `json:"partitions"`
 }
 
-type partitionHealth struct {
+type PartitionHealth struct {
 	Partition int32      `json:"partition"`
 	Lag       int64      `json:"lag"`
 	Watermark *time.Time `json:"watermark"`
@@ -49,7 +49,7 @@ type chunk struct {
 }
 
 func (s *Server) health(context.Context, question) (any, error) {
-	reply := healthReply{Now: time.Now().UTC(), Jobs: []jobHealth{}}
+	reply := HealthReply{Now: time.Now().UTC(), Jobs: []JobHealth{}}
 	if a := s.audit(); !a.At.IsZero() {
 		reply.Audit = &a
 	}
@@ -63,10 +63,10 @@ func (s *Server) health(context.Context, question) (any, error) {
 }
 
 // healthOf returns what the status of a job says; its chunks have so many offsets.
-func healthOf(j jobs.Status, size int64) jobHealth {
-	h := jobHealth{
+func healthOf(j jobs.Status, size int64) JobHealth {
+	h := JobHealth{
 		Job: j.Job, State: j.State, Trouble: []string{}, Records: j.Records, Events: j.Events, LastFlush: known(j.LastFlush),
-		FlushTook: j.LastFlushTook.Seconds(), CompleteUntil: eventTime(int64(j.Complete)), Partitions: []partitionHealth{},
+		FlushTook: j.LastFlushTook.Seconds(), CompleteUntil: eventTime(int64(j.Complete)), Partitions: []PartitionHealth{},
 	}
 	for _, text := range []string{j.Error, j.Group, j.LastError, j.SinkError, j.Malformed} {
 		if text != "" {
@@ -78,11 +78,11 @@ func healthOf(j jobs.Status, size int64) jobHealth {
 	}
 	for _, p := range j.Partitions {
 		h.Lag += p.Lag
-		h.Partitions = append(h.Partitions, partitionHealth{
+		h.Partitions = append(h.Partitions, PartitionHealth{
 			p.Partition, p.Lag, eventTime(int64(p.Watermark)), p.Next, p.Durable, p.Since.UTC(), chunk{p.Next / size, p.Next % size, size},
 		})
 	}
-	slices.SortFunc(h.Partitions, func(a, b partitionHealth) int { return int(a.Partition) - int(b.Partition) })
+	slices.SortFunc(h.Partitions, func(a, b PartitionHealth) int { return int(a.Partition) - int(b.Partition) })
 	return h
 }
 

@@ -221,7 +221,7 @@ func (s *Server) told(ctx context.Context, a *asking, st Statement) (map[int64]n
 
 // longTop answers a question of the path top from the rollups.
 func (s *Server) longTop(ctx context.Context, a asking, st Statement) (any, error) {
-	reply := topReply{about: a.of(), Columns: st.Columns, Groups: []group{}}
+	reply := TopReply{about: a.of(), Columns: st.Columns, Groups: []group{}}
 	reply.AsOf = s.Windows.Now().UTC()
 	st.Query = a.question(a.measure.Name)
 	of, enough, err := s.Rollups.Groups(ctx, st)

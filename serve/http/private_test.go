@@ -89,7 +89,7 @@ func TestPrivateBack(t *testing.T) {
 // TestPrivateTexts: a group is told by its own people, whatever bytes its texts have.
 func TestPrivateTexts(t *testing.T) {
 	s := newBaskets(t, map[time.Duration][]string{0: {`a\u0000b c 1 1`, `a\u0000b c 2 2`, `a\u0000b c 3 3`, `a b\u0000c 4 4`}})
-	var got topReply
+	var got TopReply
 	if get(t, s.Handler(), "/api/v1/top?column=page,country", &got); len(got.Groups) != 1 || got.Groups[0].Group[0] != "a\x00b" || got.Withheld != 1 {
 		t.Errorf("%+v, want the one group of three people", got)
 	}

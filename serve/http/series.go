@@ -110,8 +110,8 @@ func stepOf(over span, window time.Duration) time.Duration {
 	return n * window
 }
 
-// A peopleReply is how many people there are now, over several times back.
-type peopleReply struct {
+// A PeopleReply is how many people there are now, over several times back.
+type PeopleReply struct {
 	Job     string   `json:"job"`
 	Measure string   `json:"measure"`
 	Kind    string   `json:"kind"`
@@ -133,7 +133,7 @@ func (s *Server) people(ctx context.Context, q question) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply := peopleReply{Job: a.job.Job, Measure: a.measure.Name, Kind: a.measure.Kind.Name}
+	reply := PeopleReply{Job: a.job.Job, Measure: a.measure.Name, Kind: a.measure.Kind.Name}
 	for _, last := range lasts {
 		if a.span, err = lately(last, s.Windows.Now().UTC(), a.job.Window); err != nil {
 			return nil, err
@@ -168,17 +168,17 @@ func nest(all []recent) {
 	}
 }
 
-// A catalogReply says what there is to ask.
-type catalogReply struct {
+// A CatalogReply says what there is to ask.
+type CatalogReply struct {
 	Build Build        `json:"build"`
 	K     int          `json:"k"`     // groups of fewer people are withheld; 0: none
 	Kill  bool         `json:"kill"`  // POST /api/v1/kill is there
 	Token bool         `json:"token"` // requests need it
 	Now   time.Time    `json:"now"`
-	Jobs  []catalogJob `json:"jobs"`
+	Jobs  []CatalogJob `json:"jobs"`
 }
 
-type catalogJob struct {
+type CatalogJob struct {
 	Job      string           `json:"job"`
 	Window   float64          `json:"window_s"`
 	Rollup   float64          `json:"rollup_s"`
@@ -201,9 +201,9 @@ type catalogMeasure struct {
 }
 
 func (s *Server) catalog(context.Context, question) (any, error) {
-	reply := catalogReply{Build: s.Build, K: s.K, Kill: s.Process != nil, Token: s.Token != "", Now: s.Windows.Now().UTC(), Jobs: []catalogJob{}}
+	reply := CatalogReply{Build: s.Build, K: s.K, Kill: s.Process != nil, Token: s.Token != "", Now: s.Windows.Now().UTC(), Jobs: []CatalogJob{}}
 	for _, d := range s.Windows.Jobs() {
-		j := catalogJob{Job: d.Job, Window: d.Window.Seconds(), Rollup: s.rollup(d.Job).Seconds(), Rollups: []catalogRollup{}, By: append([]string{}, d.By...)}
+		j := CatalogJob{Job: d.Job, Window: d.Window.Seconds(), Rollup: s.rollup(d.Job).Seconds(), Rollups: []catalogRollup{}, By: append([]string{}, d.By...)}
 		if s.Rollups != nil {
 			all, rows := s.Rollups.Kept(d.Job)
 			j.Keep = rows.Seconds()

@@ -17,8 +17,8 @@ import (
 	"weir/serve/live"
 )
 
-// A topReply has the groups with the greatest numbers of a measure.
-type topReply struct {
+// A TopReply has the groups with the greatest numbers of a measure.
+type TopReply struct {
 	about
 	Columns  []string `json:"columns"`
 	Groups   []group  `json:"groups"`
@@ -79,7 +79,7 @@ func (s *Server) shortTop(ctx context.Context, a asking, columns []int, st State
 	if err != nil {
 		return nil, err
 	}
-	reply := topReply{about: a.of(), Columns: st.Columns, Groups: []group{}, Of: len(found.Groups)}
+	reply := TopReply{about: a.of(), Columns: st.Columns, Groups: []group{}, Of: len(found.Groups)}
 	reply.add(found.Answer, len(found.Groups) > 0)
 	shown, err := s.enough(ctx, &a, columns, found.Groups)
 	if err != nil {
