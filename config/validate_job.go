@@ -140,7 +140,8 @@ func (v *validator) columns(path string, j *Job) {
 	for i, m := range j.Measures {
 		place := fmt.Sprintf("measures[%d]", i)
 		claim(place, m.Name, "")
-		for _, suffix := range m.kind().Config.Parts {
+		spec := m.spec()
+		for _, suffix := range m.kind().SQL(&spec).Suffixes() {
 			claim(place, m.Name+suffix, ", for its column "+m.Name+suffix+",")
 		}
 	}

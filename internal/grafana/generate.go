@@ -65,7 +65,7 @@ func Job(j schema.Job, suffix string) (Board, error) {
 	var numbers, measured []string
 	for i := range j.Spec.Measures {
 		m := &j.Spec.Measures[i]
-		if number := measures.Of(m.Kind).Panels.Distinct; number != "" {
+		if number := measures.Of(m.Kind).Panels.Merged; number != "" {
 			number = fmt.Sprintf(number, face.State(m)) + " AS " + face.Quote(m.Name)
 			numbers, measured = append(numbers, number), append(measured, face.Quote(m.Name))
 			b.add("stat", m.Name+" in all", "Distinct values in the windows of the time range together. "+rolled, 6, 4,

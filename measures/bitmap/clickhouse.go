@@ -19,14 +19,14 @@ var sql = face.SQL{
 	Number:      "bitmapCardinality(%s)",
 	NumberType:  "UInt64",
 	NumberMerge: "max",
-	Shown:       "toUInt64(%s)",
+	View:        "toUInt64(%s)",
 	Rank:        "toUInt64(%s)",
 
 	IDs: "bitmapToArray(%s)",
 
 	Common: "bitmapAndCardinality(%[1]s, %[2]s)",
 
-	Distinct: "toUInt64(%s)",
+	Estimate: "toUInt64(%s)",
 	Margin:   "toUInt64(0 * %[1]s)",
 
 	Empty: "bitmapBuild(CAST([], 'Array(UInt32)'))",

@@ -11,7 +11,7 @@ import (
 // ids, but the audit finds damage by it.
 func SQL(m *window.Measure) *face.SQL {
 	sql := *bitmap.SQL(m)
-	sql.Common, sql.Distinct, sql.Margin, sql.IDs = "", "", "", ""
+	sql.Common, sql.Estimate, sql.Margin, sql.IDs = "", "", "", ""
 	sql.Bits, _ = bloom.Bits(m.Capacity, m.Error) // no error: package config has checked both
 	return &sql
 }

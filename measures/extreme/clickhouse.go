@@ -26,7 +26,7 @@ func sql(aggregate, order string) *face.SQL {
 		Number:      "%s",
 		NumberType:  "Nullable(Float64)",
 		NumberMerge: aggregate,
-		Shown:       "toFloat64(%s)",
+		View:        "toFloat64(%s)",
 		Rank: "toUInt64(if(isNull(%[1]s), 0, " + order + "(if(assumeNotNull(%[1]s) < 0, bitNot(reinterpretAsUInt64(assumeNotNull(%[1]s))), " +
 			"bitOr(reinterpretAsUInt64(assumeNotNull(%[1]s)), 9223372036854775808)))))",
 

@@ -3,7 +3,6 @@ package face
 // A Config says what a configuration knows of a kind.
 type Config struct {
 	About string   // what the kind does, for the reference: "counts distinct ids"
-	Parts []string // the suffixes of its columns in views, if there is not one without
 
 	Least, Most float64 // the bounds of the key error, if they are narrower than those of the key
 }

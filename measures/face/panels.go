@@ -10,10 +10,10 @@ import (
 
 // Panels says how a dashboard of Grafana shows a measure.
 type Panels struct {
-	// Distinct is, of a kind that counts different values, the number of the states in the column
+	// Merged is, of a kind that counts different values, the number of the states in the column
 	// %s, merged. It is empty if the kind counts none.
-	Distinct string
-	All      []Panel
+	Merged string
+	All    []Panel
 }
 
 // A Panel of a dashboard.

@@ -32,12 +32,12 @@ type SQL struct {
 	Number      string // of a state, or of a total if additive: its number
 	NumberType  string // type of that number
 	NumberMerge string // the aggregate function that merges numbers of one window, such as max
-	Shown       string // of a number: as a view shows it
-	ShownType   string // type of that, if it is not NumberType
-	Raw         bool   // the number, if the rollup has one, holds values of events too, and expires with the states
+	View        string // of a number: as a view has it
+	ViewType    string // type of that, if it is not NumberType
+	Expires     bool   // the number, if the rollup has one, holds values of events too, and expires with the states
 
 	// The suffixes of the columns that a view has of the measure, if it has several: then
-	// Shown returns an array with the value of each, and ShownType is the type of one.
+	// View returns an array with the value of each, and ViewType is the type of one.
 	Parts  []string
 	Levels []float64 // what part of the numbers is below each of them
 
@@ -45,7 +45,7 @@ type SQL struct {
 
 	Common string // of two states, %[1]s and %[2]s: how many ids are in both; empty: not known
 
-	Distinct string // of the number of different values in a state of ids: how many ids; empty: it has none
+	Estimate string // of the number of different values in a state of ids: how many ids; empty: it has none
 	Margin   string // by how much a number may be wrong: %[1]s is by how much pairs of ids with one value are expected to change it, %[2]s that of squares, %[3]s how much a pair can
 
 	IDs string // of a state of ids: an array of them; empty: it has none
@@ -56,9 +56,9 @@ type SQL struct {
 	// stored. What would be their column else is computed of it: alias, of type aliasType.
 	Stored, Alias, AliasType string
 
-	// How a rollup keeps a state, if not as the state table does: the type of the column, a
-	// merged state as it is kept, and the state of what is kept.
-	Rolled, Packed, Unpacked string
+	// How a rollup packs a state, if it does not keep it as the state table does: the type of the column, a
+	// merged state packed, and the state of what is packed.
+	PackedType, Packed, Unpacked string
 
 	Codec string // of the columns of states; empty: ZSTD(1)
 
@@ -74,6 +74,17 @@ type SQL struct {
 	Last  func(run []byte, row window.Row, m int) []byte
 
 	Bits uint64 // the third argument of weirBloomHas; 0: it does not apply
+}
+
+// Suffixes returns what follows the name of the measure in the names of further columns.
+func (s *SQL) Suffixes() []string {
+	switch {
+	case s == nil:
+		return nil
+	case s.Stored != "":
+		return []string{s.Stored}
+	}
+	return s.Parts
 }
 
 // Append64 appends a number of 64 bits to a run of a Native block.

@@ -18,7 +18,7 @@ var sql = face.SQL{
 	Number:      "weirPfCount(%s)",
 	NumberType:  "UInt64",
 	NumberMerge: "max",
-	Shown:       "toUInt64(%s)",
+	View:        "toUInt64(%s)",
 	Rank:        "toUInt64(%s)",
 
 	Empty: "CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)')",

@@ -22,9 +22,9 @@ func SQL(*window.Measure) *face.SQL {
 		Number:      "%s",
 		NumberType:  tuple,
 		NumberMerge: "max",
-		Shown:       "if(tupleElement(%[1]s, 1) = 0, NULL, tupleElement(%[1]s, 4))",
-		ShownType:   "Nullable(String)",
-		Raw:         true,
+		View:        "if(tupleElement(%[1]s, 1) = 0, NULL, tupleElement(%[1]s, 4))",
+		ViewType:    "Nullable(String)",
+		Expires:     true,
 		Rank: "toUInt64(if(tupleElement(%[1]s, 1) = 0, 0, bitOr(bitShiftLeft(tupleElement(%[1]s, 1), 22), bitAnd(xxHash64(" +
 			"concat(toString(tupleElement(%[1]s, 2)), ' ', toString(tupleElement(%[1]s, 3)), ' ', tupleElement(%[1]s, 4))), 4194303))))",
 

@@ -40,8 +40,8 @@ func SQL(*window.Measure) *face.SQL {
 
 		Number:     "%s[" + slots.WholeSQL + "]",
 		NumberType: "Tuple(UInt64, String)",
-		Shown:      quantilesOf(wordsOf("tupleElement(%[1]s, 2)"), strings.Join(levels, ", ")),
-		ShownType:  "Nullable(Float64)",
+		View:       quantilesOf(wordsOf("tupleElement(%[1]s, 2)"), strings.Join(levels, ", ")),
+		ViewType:   "Nullable(Float64)",
 		Parts:      parts,
 		Levels:     shares,
 		Rank:       slots.CheckedSQL("arraySum(w -> " + slots.Lower("w") + " * " + slots.Upper("w") + " * " + slots.Upper("w") + ", " + wordsOf("tupleElement(%[1]s, 2)") + ")"),

@@ -41,18 +41,18 @@ var sql = face.SQL{
 	Number:      setOf("length(%s)"),
 	NumberType:  "UInt64",
 	NumberMerge: "max",
-	Shown:       "toUInt64(%s)",
+	View:        "toUInt64(%s)",
 	Rank:        "toUInt64(%s)",
 
 	Common:   setOf("length(%[1]s)") + " + " + setOf("length(%[2]s)") + " - least(" + setOf("length(arrayDistinct(arrayConcat(%[1]s, %[2]s)))") + ", " + setOf("length(%[1]s)") + " + " + setOf("length(%[2]s)") + ")", // as Answer.Common
-	Distinct: Distinct,
+	Estimate: Distinct,
 	Margin:   "if(%[1]s <= 0.0001, toUInt64(0), toUInt64(floor(%[1]s + 4 * sqrt(%[2]s) + 3 * %[3]s)))",
 	IDs:      "%s",
 
 	Empty: "CAST([], 'Array(UInt32)')",
 
 	Stored: "_ids", Alias: "bitmapBuild(%s)", AliasType: bitmap.State,
-	Rolled: "SimpleAggregateFunction(max, Tuple(UInt32, Array(UInt32)))", Packed: "arrayMap(ids -> (toUInt32(length(ids)), ids), [arraySort(%s)])[1]", Unpacked: ".2",
+	PackedType: "SimpleAggregateFunction(max, Tuple(UInt32, Array(UInt32)))", Packed: "arrayMap(ids -> (toUInt32(length(ids)), ids), [arraySort(%s)])[1]", Unpacked: ".2",
 	Codec: "Delta(4), ZSTD(1)",
 
 	Plain: "Array(UInt32)",

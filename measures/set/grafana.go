@@ -9,6 +9,6 @@ import (
 const distinct = "weirSetCount(groupBitmapMergeState(%s))"
 
 // Panels says how a dashboard shows a measure.
-var Panels = face.Panels{Distinct: distinct, All: []face.Panel{
+var Panels = face.Panels{Merged: distinct, All: []face.Panel{
 	{Type: "timeseries", About: "Distinct values by window. " + face.Expires, SQL: face.Series("rollup", fmt.Sprintf(distinct, "%[2]s"))},
 }}

@@ -40,7 +40,7 @@ func sql(m *window.Measure, number, numberType, rank string) *face.SQL {
 
 		Number:     number,
 		NumberType: numberType,
-		Shown:      "%s",
+		View:       "%s",
 		Rank:       rank,
 
 		Empty: "CAST(map(), '" + plain + "')",

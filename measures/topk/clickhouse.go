@@ -32,9 +32,9 @@ func SQL(m *window.Measure) *face.SQL {
 
 		Number:     "%s[" + slots.WholeSQL + "]",
 		NumberType: tuple,
-		Shown:      "arraySlice(tupleElement(%s, 3), 1, " + strconv.Itoa(m.K) + ")",
-		ShownType:  "Array(Tuple(key String, count UInt64, error UInt64))",
-		Raw:        true,
+		View:       "arraySlice(tupleElement(%s, 3), 1, " + strconv.Itoa(m.K) + ")",
+		ViewType:   "Array(Tuple(key String, count UInt64, error UInt64))",
+		Expires:    true,
 		Rank: slots.CheckedSQL("(tupleElement(%[1]s, 2) + arraySum(e -> xxHash64(tupleElement(e, 1)) * (tupleElement(e, 2) + " +
 			"bitShiftLeft(tupleElement(e, 3), 32)), tupleElement(%[1]s, 3)))"),
 

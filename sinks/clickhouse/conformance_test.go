@@ -230,7 +230,7 @@ func (b *backend) view(t *testing.T, l *schema.Layout, length event.Time) map[me
 	}
 	i := slices.IndexFunc(l.Levels, func(v schema.Level) bool { return v.Seconds*1000 == int64(length) })
 	from := b.c.Name(l.Levels[i].View)
-	if slices.ContainsFunc(l.Measures, func(m schema.Measure) bool { return m.SQL != nil && m.SQL.ShownType != "" }) {
+	if slices.ContainsFunc(l.Measures, func(m schema.Measure) bool { return m.SQL != nil && m.SQL.ViewType != "" }) {
 		from = "(" + numbersOf(b.c, l, i) + ")"
 	}
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, [" + strings.Join(l.Keys(), ", ") + "], hits"
@@ -269,9 +269,9 @@ func numbersOf(c *Client, l *schema.Layout, i int) string {
 	plain := *l
 	plain.Measures = slices.Clone(l.Measures)
 	for n := range plain.Measures {
-		if m := &plain.Measures[n]; m.SQL != nil && m.SQL.ShownType != "" {
+		if m := &plain.Measures[n]; m.SQL != nil && m.SQL.ViewType != "" {
 			k := *m.SQL
-			k.Shown, k.ShownType, k.Parts = "%s", "", nil
+			k.View, k.ViewType, k.Parts = "%s", "", nil
 			m.SQL = &k
 		}
 	}

@@ -45,7 +45,7 @@ func TestQuestion(t *testing.T) {
 	}
 	columns := map[string][]string{"hits": {"hits"}}
 	for m := range s.layout.Counted {
-		for name := range m.Shows("") {
+		for name := range m.Selected("") {
 			columns[m.Name] = append(columns[m.Name], wire.Quote(name))
 		}
 	}

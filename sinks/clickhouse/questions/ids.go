@@ -50,7 +50,7 @@ type idsData struct {
 // identified returns the measures that hold ids.
 func identified(l *schema.Layout) (all []*schema.Measure) {
 	for m := range l.Counted {
-		if m.SQL.Distinct != "" {
+		if m.SQL.Estimate != "" {
 			all = append(all, m)
 		}
 	}
@@ -144,7 +144,7 @@ func (d idsData) measured(of func(m *schema.Measure) string) string {
 // Distinct returns an expression for how many ids have so many different values, and Margin
 // one for kind.margin.
 func (d idsData) Distinct(values string) string {
-	return d.measured(func(m *schema.Measure) string { return fmt.Sprintf(m.SQL.Distinct, values) })
+	return d.measured(func(m *schema.Measure) string { return fmt.Sprintf(m.SQL.Estimate, values) })
 }
 
 func (d idsData) Margin(change, squares, most string) string {

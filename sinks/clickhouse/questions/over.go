@@ -335,9 +335,9 @@ func unknown(typ string) (string, string) {
 func (d overData) Answer(m *schema.Measure) string {
 	forgets := slices.Contains(d.Forgotten(), m)
 	var all []string
-	for name, value := range m.Shows(m.Number(m.Plus("_o." + m.Column()))) {
+	for name, value := range m.Selected(m.Number(m.Plus("_o." + m.Column()))) {
 		if forgets {
-			_, none := unknown(cmp.Or(m.SQL.ShownType, m.SQL.NumberType))
+			_, none := unknown(cmp.Or(m.SQL.ViewType, m.SQL.NumberType))
 			value = fmt.Sprintf("if(max(_o.%s), %s, %s)", m.Held(), none, value)
 		}
 		all = append(all, value+" AS "+wire.Quote(name))

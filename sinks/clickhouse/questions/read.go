@@ -193,7 +193,7 @@ func (s *Reader) whole(ctx context.Context, r *window.Range, m *schema.Measure) 
 		return nil
 	}
 	present := "1"
-	if !m.SQL.Raw {
+	if !m.SQL.Expires {
 		present = m.Number(m.Stored()) + " > 0"
 	}
 	by, where := s.layout.Groups()+"window_start", " WHERE "+s.selects(r)

@@ -121,9 +121,9 @@ func unused(l *schema.Layout, name string) string {
 // those of a view, where it has several.
 func valued(m *schema.Measure, number, value string) string {
 	if m.SQL.Parts != nil {
-		return m.Shown(number)
+		return m.SelectList(number)
 	}
-	for _, n := range m.Shows(number) {
+	for _, n := range m.Selected(number) {
 		return n + " AS " + value
 	}
 	return ""

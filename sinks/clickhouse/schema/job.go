@@ -103,13 +103,8 @@ func (j Job) Plan() (*Layout, error) {
 		usable(m.Name)
 		usable(m.Name + "_state")
 		of := newMeasure(m, i)
-		if of.SQL != nil {
-			for _, suffix := range of.SQL.Parts {
-				usable(m.Name + suffix)
-			}
-			if of.SQL.Stored != "" {
-				usable(m.Name + of.SQL.Stored)
-			}
+		for _, suffix := range of.SQL.Suffixes() {
+			usable(m.Name + suffix)
 		}
 		l.Measures = append(l.Measures, of)
 	}

@@ -160,16 +160,16 @@ func (m *Measure) numbers() Column {
 
 // ViewColumns returns the measure's columns in views.
 func (m *Measure) ViewColumns() (all []Column) {
-	for name := range m.Shows("") {
-		all = append(all, Column{Name: name, Type: cmp.Or(m.SQL.ShownType, m.SQL.NumberType)})
+	for name := range m.Selected("") {
+		all = append(all, Column{Name: name, Type: cmp.Or(m.SQL.ViewType, m.SQL.NumberType)})
 	}
 	return all
 }
 
-// Shows yields the names of these columns, each with its expression for a number.
-func (m *Measure) Shows(number string) iter.Seq2[string, string] {
+// Selected yields the names of these columns, each with its expression for a number.
+func (m *Measure) Selected(number string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
-		value := fmt.Sprintf(m.SQL.Shown, number)
+		value := fmt.Sprintf(m.SQL.View, number)
 		if m.SQL.Parts == nil {
 			yield(m.Name, value)
 			return
@@ -182,10 +182,10 @@ func (m *Measure) Shows(number string) iter.Seq2[string, string] {
 	}
 }
 
-// Shown returns these columns for the select list of a view.
-func (m *Measure) Shown(number string) string {
+// SelectList returns these columns for the select list of a view.
+func (m *Measure) SelectList(number string) string {
 	var all []string
-	for name, value := range m.Shows(number) {
+	for name, value := range m.Selected(number) {
 		all = append(all, value+" AS "+wire.Quote(name))
 	}
 	return strings.Join(all, ",\n    ")

@@ -354,13 +354,13 @@ func (l *Layout) Tables() []Table {
 				continue
 			}
 			numbers := m.numbers()
-			if m.SQL.Raw {
+			if m.SQL.Expires {
 				numbers.ttl = v.forget(m)
 			}
 			t.Columns = append(t.Columns, numbers)
 		}
 		for m := range l.Counted {
-			t.Columns = append(t.Columns, m.states(m.Name+"_state", cmp.Or(m.SQL.Rolled, m.SQL.State), m.SQL.Unpacked, v.forget(m))...)
+			t.Columns = append(t.Columns, m.states(m.Name+"_state", cmp.Or(m.SQL.PackedType, m.SQL.State), m.SQL.Unpacked, v.forget(m))...)
 		}
 		t.Columns = append(t.Columns, touched("rolled_at"), stamped("rolled_in"))
 		all = append(all, t)
@@ -383,7 +383,7 @@ func (v *Level) forget(m *Measure) string {
 // state, nothing tells that there was something. There a row that is too old counts as one
 // that has lost it.
 func (v *Level) Had(m *Measure, prefix string) string {
-	if m.SQL.Raw {
+	if m.SQL.Expires {
 		return "1"
 	}
 	return prefix + m.Column() + " > 0"
@@ -392,7 +392,7 @@ func (v *Level) Had(m *Measure, prefix string) string {
 // Has returns a condition that such a row still has it.
 func (v *Level) Has(m *Measure, prefix string) string {
 	switch {
-	case !m.SQL.Raw:
+	case !m.SQL.Expires:
 		return m.Number(prefix+m.State()) + " > 0"
 	case v.KeepStates == 0:
 		return "1"

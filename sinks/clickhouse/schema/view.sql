@@ -19,7 +19,7 @@ SELECT
     {{.Groups}}window_start,
     toUInt64(_f.hits) AS hits,
 {{- range .Measures}}
-    {{.Shown (.Final (print "_f." .Column))}},
+    {{.SelectList (.Final (print "_f." .Column))}},
 {{- end}}
     toUInt8(ifNull(window_start + {{.Seconds}} <= _at.{{.CompleteAt}}, 0)) AS complete
 FROM

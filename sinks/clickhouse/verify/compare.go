@@ -111,18 +111,18 @@ func (k comparison) Number(m *schema.Measure) string {
 	if m.Additive() {
 		number = ofRollup(m)
 	}
-	if m.SQL.Raw {
+	if m.SQL.Expires {
 		return k.unless(m, true, true, number, "0")
 	}
 	return number
 }
 
 func (k comparison) StateNumber(m *schema.Measure) string {
-	return k.unless(m, true, m.SQL.Raw, ofRollup(m), k.expired(m))
+	return k.unless(m, true, m.SQL.Expires, ofRollup(m), k.expired(m))
 }
 
 func (k comparison) HeldNumber(m *schema.Measure) string {
-	return k.unless(m, m.SQL.Raw, true, "maxIf(_n."+m.Rolled()+", NOT _n._finished)", k.expired(m))
+	return k.unless(m, m.SQL.Expires, true, "maxIf(_n."+m.Rolled()+", NOT _n._finished)", k.expired(m))
 }
 
 // ofRollup is the number of the rollup's state.
@@ -130,7 +130,7 @@ func ofRollup(m *schema.Measure) string { return "maxIf(_n." + m.Rolled() + ", _
 
 // expired is what is compared in place of a number whose states may have expired.
 func (k comparison) expired(m *schema.Measure) string {
-	if m.SQL.Raw {
+	if m.SQL.Expires {
 		return "0"
 	}
 	return k.Number(m)
