@@ -23,17 +23,7 @@ func statements(sinks map[string]*clickhouse.Sink) func(httpserver.Statement) st
 		if sink == nil {
 			return ""
 		}
-		return sink.SQL(questionOf(st))
-	}
-}
-
-func questionOf(st httpserver.Statement) questions.Question {
-	return questions.Question{
-		Measure: st.Measure, From: st.From, Until: st.Until, Group: st.Group,
-		Columns: st.Columns, Limit: st.Limit, Step: st.Step, Returning: st.Returning,
-		Precision: st.Precision, Within: st.Within,
-		Long: st.Long, Level: st.Level, People: st.People, Least: st.Least,
-		Unit: st.Unit, Zone: st.Zone, Periods: st.Periods, Gap: st.Gap, Steps: st.Steps,
+		return sink.SQL(st.Question)
 	}
 }
 
@@ -48,13 +38,13 @@ func (s views) Kept(job string) (all []httpserver.Rollup, rows time.Duration) {
 	return all, rows
 }
 
-func (s views) Long(ctx context.Context, st httpserver.Statement) ([]httpserver.Told, error) {
-	rows, err := s[st.Job].Long(ctx, questionOf(st))
-	return converted(rows, err, func(t questions.Told) httpserver.Told { return httpserver.Told(t) })
+func (s views) Long(ctx context.Context, st httpserver.Statement) ([]questions.Told, error) {
+	rows, err := s[st.Job].Long(ctx, st.Question)
+	return rows, asked(err)
 }
 
 func (s views) Groups(ctx context.Context, st httpserver.Statement) (all, enough uint64, err error) {
-	all, enough, err = s[st.Job].Groups(ctx, questionOf(st))
+	all, enough, err = s[st.Job].Groups(ctx, st.Question)
 	return all, enough, asked(err)
 }
 
@@ -66,34 +56,22 @@ func (s views) Rollup(job string) time.Duration {
 	return 0
 }
 
-func (s views) Retention(ctx context.Context, st httpserver.Statement) ([]httpserver.Pair, error) {
-	rows, err := s[st.Job].Retention(ctx, questionOf(st))
-	return converted(rows, err, func(p questions.Pair) httpserver.Pair { return httpserver.Pair(p) })
+func (s views) Retention(ctx context.Context, st httpserver.Statement) ([]questions.Pair, error) {
+	rows, err := s[st.Job].Retention(ctx, st.Question)
+	return rows, asked(err)
 }
 
-func (s views) Sessions(ctx context.Context, st httpserver.Statement) ([]httpserver.Bound, error) {
-	rows, err := s[st.Job].Sessions(ctx, questionOf(st))
-	return converted(rows, err, func(b questions.Bound) httpserver.Bound { return httpserver.Bound(b) })
+func (s views) Sessions(ctx context.Context, st httpserver.Statement) ([]questions.Bound, error) {
+	rows, err := s[st.Job].Sessions(ctx, st.Question)
+	return rows, asked(err)
 }
 
-func (s views) Funnel(ctx context.Context, st httpserver.Statement) ([]httpserver.Bound, error) {
-	rows, err := s[st.Job].Funnel(ctx, questionOf(st))
-	return converted(rows, err, func(b questions.Bound) httpserver.Bound { return httpserver.Bound(b) })
+func (s views) Funnel(ctx context.Context, st httpserver.Statement) ([]questions.Bound, error) {
+	rows, err := s[st.Job].Funnel(ctx, st.Question)
+	return rows, asked(err)
 }
 
-// converted returns rows in the types of the endpoint. An error about the question is one of
-// package key there.
-func converted[From, To any](rows []From, err error, to func(From) To) ([]To, error) {
-	if err := asked(err); err != nil {
-		return nil, err
-	}
-	all := make([]To, len(rows))
-	for i, r := range rows {
-		all[i] = to(r)
-	}
-	return all, nil
-}
-
+// asked returns an error about the question as one of package key.
 func asked(err error) error {
 	var refused *questions.Refused
 	if errors.As(err, &refused) {

@@ -118,7 +118,7 @@ var alone = []struct {
 	{"weir/serve/key", []string{"weir/event", "weir/internal/spelling"}, "a grammar: every edge can have it"},
 	{"weir/serve/live", []string{"weir/event", "weir/window", "weir/jobs", "weir/serve/key", "weir/internal/outage",
 		"weir/measures", "weir/measures/face", "weir/measures/geo", "weir/sketches/geo"}, "it knows no protocol and no sink: it declares what it needs of one"},
-	{"weir/serve/http", []string{"weir/jobs", "weir/serve/key", "weir/serve/live", "weir/serve/page", "weir/measures/face", "weir/measures/topk", "weir/internal/samesite", "weir/internal/spelling"}, "answers come from live; no sketch, no window"},
+	{"weir/serve/http", []string{"weir/jobs", "weir/serve/key", "weir/serve/live", "weir/serve/page", "weir/measures/face", "weir/measures/topk", "weir/sinks/clickhouse/questions", "weir/internal/samesite", "weir/internal/spelling"}, "answers come from live, and from views in the words of questions; no sketch, no window"},
 	{"weir/serve/page", nil, "files: the page asks the API as every client does"},
 	{"weir/serve/redis", []string{"weir/serve/resp", "weir/serve/key", "weir/serve/live", "weir/sketches/limits", "weir/measures/set", "weir/measures/quantile", "weir/measures/topk",
 		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo"}, "commands on sketches; of jobs it knows live answers only"},

@@ -4,34 +4,22 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"weir/measures/face"
 	"weir/serve/key"
 	"weir/serve/live"
+	"weir/sinks/clickhouse/questions"
 )
 
-// A Statement is a question in the terms of SQL, for Server.SQL.
+// A Statement is a question about a job, as its sink takes it.
 type Statement struct {
-	live.Query
-	Columns   []string
-	Limit     int
-	Step      time.Duration
-	Returning bool
-	Precision int
-	Within    string
+	Job string
+	questions.Question
+}
 
-	// Of Rollups.
-	Long   bool
-	Level  float64
-	People string // of Least: the measure
-	Least  uint64 // only groups with so many people
-
-	// Of IDs.
-	Unit, Zone string
-	Periods    int
-	Gap        time.Duration
-	Steps      []string
+// about sets what a statement has in common with a query of package live.
+func (st *Statement) about(q live.Query) {
+	st.Job, st.Measure, st.From, st.Until, st.Group = q.Job, q.Measure, q.From, q.Until, q.Group
 }
 
 // An explainReply says how to ask the same elsewhere.
@@ -62,7 +50,7 @@ func (s *Server) explain(_ context.Context, q question) (any, error) {
 	if err != nil || a.measure.Name == "" {
 		return reply, err
 	}
-	st.Query = a.question(a.measure.Name)
+	st.about(a.question(a.measure.Name))
 	if s.SQL != nil {
 		reply.SQL = s.SQL(st)
 	}

@@ -11,6 +11,7 @@ import (
 	"weir/measures/face"
 	"weir/serve/key"
 	"weir/serve/live"
+	"weir/sinks/clickhouse/questions"
 )
 
 // Questions about ids over several windows are answered by the views of ClickHouse, and so as
@@ -22,25 +23,11 @@ type IDs interface {
 	// shortest rollup.
 	Rollup(job string) time.Duration
 	// Retention says who came back, by the last Periods of Unit in Zone, by start and later.
-	Retention(ctx context.Context, st Statement) ([]Pair, error)
+	Retention(ctx context.Context, st Statement) ([]questions.Pair, error)
 	// Sessions says how many sessions begin in each Step of time, if they end after Gap. Funnel
 	// says how many ids take the Steps in their order.
-	Sessions(ctx context.Context, st Statement) ([]Bound, error)
-	Funnel(ctx context.Context, st Statement) ([]Bound, error)
-}
-
-// A Pair is how many of the people of one period were there in another one, too.
-type Pair struct {
-	Start, Later     time.Time
-	Cohort, Returned uint64
-}
-
-// A Bound is what a number is at least and at most, of a time or of a step, from 1.
-type Bound struct {
-	At          time.Time
-	Step        int
-	Least, Most uint64
-	Total       uint64 // of sessions: at most so many begin at all times together, which are less than the sum
+	Sessions(ctx context.Context, st Statement) ([]questions.Bound, error)
+	Funnel(ctx context.Context, st Statement) ([]questions.Bound, error)
 }
 
 // between is a number between two bounds; both are null if it is withheld.
@@ -50,7 +37,7 @@ type between struct {
 	Withheld bool    `json:"withheld,omitempty"` // fewer than http.k people
 }
 
-func (b Bound) between() between { return between{Least: &b.Least, Most: &b.Most} }
+func betweenOf(b questions.Bound) between { return between{Least: &b.Least, Most: &b.Most} }
 
 // known returns the measure that a question asks for; if it names none, the first one that knows
 // who came back.
@@ -145,7 +132,7 @@ func (s *Server) retention(ctx context.Context, q question) (any, error) {
 	}
 	reply := retentionReply{Job: a.job.Job, Measure: a.measure.Name, Kind: a.measure.Kind.Name, Unit: st.Unit, Zone: st.Zone, Cohorts: []period{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.Query = a.question(a.measure.Name)
+	st.about(a.question(a.measure.Name))
 	pairs, err := s.IDs.Retention(ctx, st)
 	if err != nil {
 		return nil, err
@@ -183,7 +170,7 @@ func (s *Server) retention(ctx context.Context, q question) (any, error) {
 
 // secretPeriod reports whether too few people of the chosen groups were in the period in which
 // a pair starts. The measure of the question may count something else than people.
-func (s *Server) secretPeriod(ctx context.Context, a *asking, st *Statement, p Pair) (bool, error) {
+func (s *Server) secretPeriod(ctx context.Context, a *asking, st *Statement, p questions.Pair) (bool, error) {
 	if !a.chosen || s.K == 0 || s.few(p.Cohort) {
 		return a.chosen && s.few(p.Cohort), nil
 	}
@@ -259,21 +246,21 @@ func (s *Server) sessions(ctx context.Context, q question) (any, error) {
 	}
 	reply := sessionsReply{about: a.of(), Gap: st.Gap.Seconds(), Step: st.Step.Seconds(), Points: []begun{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.Query = a.question(a.measure.Name)
+	st.about(a.question(a.measure.Name))
 	bounds, err := s.IDs.Sessions(ctx, st)
 	if err != nil {
 		return nil, err
 	}
-	var total Bound
+	var total questions.Bound
 	for _, b := range bounds {
 		total.Least, total.Most = total.Least+b.Least, b.Total
-		p := begun{b.At.UTC(), b.between()}
+		p := begun{b.At.UTC(), betweenOf(b)}
 		if err := s.withhold(ctx, &a, span{b.At, b.At.Add(st.Step)}, &p.between); err != nil {
 			return nil, err
 		}
 		reply.Points = append(reply.Points, p)
 	}
-	reply.Total = total.between()
+	reply.Total = betweenOf(total)
 	return reply, s.withhold(ctx, &a, a.span, &reply.Total)
 }
 
@@ -346,7 +333,7 @@ func (s *Server) funnel(ctx context.Context, q question) (any, error) {
 	}
 	reply := funnelReply{Job: a.job.Job, span: a.span, Steps: []taken{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.Query = a.question(a.measure.Name)
+	st.about(a.question(a.measure.Name))
 	bounds, err := s.IDs.Funnel(ctx, st)
 	if err != nil {
 		return nil, err
@@ -356,7 +343,7 @@ func (s *Server) funnel(ctx context.Context, q question) (any, error) {
 		if b.Step < 1 || b.Step > len(st.Steps) {
 			return nil, fmt.Errorf("%w: no step %d", key.ErrQuestion, b.Step)
 		}
-		step := taken{st.Steps[b.Step-1], b.between()}
+		step := taken{st.Steps[b.Step-1], betweenOf(b)}
 		if !secret {
 			if secret, err = s.secretStep(ctx, a, step.Step, b.Most); err != nil {
 				return nil, err

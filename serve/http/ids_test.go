@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/serve/key"
+	"weir/sinks/clickhouse/questions"
 )
 
 // fakeIDs answers questions about ids with fixed rows, and keeps the last one.
@@ -21,20 +22,20 @@ type fakeIDs struct {
 
 func (f *fakeIDs) Rollup(string) time.Duration { return f.rollup }
 
-func (f *fakeIDs) Retention(_ context.Context, st Statement) ([]Pair, error) {
+func (f *fakeIDs) Retention(_ context.Context, st Statement) ([]questions.Pair, error) {
 	f.asked = st
 	monday := time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)
-	return []Pair{{monday, monday, 9, 9}, {monday, monday.AddDate(0, 0, 1), 9, 2}, {monday.AddDate(0, 0, 1), monday.AddDate(0, 0, 1), 3, 3}}, f.err
+	return []questions.Pair{{Start: monday, Later: monday, Cohort: 9, Returned: 9}, {Start: monday, Later: monday.AddDate(0, 0, 1), Cohort: 9, Returned: 2}, {Start: monday.AddDate(0, 0, 1), Later: monday.AddDate(0, 0, 1), Cohort: 3, Returned: 3}}, f.err
 }
 
-func (f *fakeIDs) Sessions(_ context.Context, st Statement) ([]Bound, error) {
+func (f *fakeIDs) Sessions(_ context.Context, st Statement) ([]questions.Bound, error) {
 	f.asked = st
-	return []Bound{{At: noon.Truncate(time.Hour), Least: 5, Most: 70, Total: 9}, {At: noon.Truncate(time.Minute), Least: 1, Most: 20, Total: 9}}, f.err
+	return []questions.Bound{{At: noon.Truncate(time.Hour), Least: 5, Most: 70, Total: 9}, {At: noon.Truncate(time.Minute), Least: 1, Most: 20, Total: 9}}, f.err
 }
 
-func (f *fakeIDs) Funnel(_ context.Context, st Statement) ([]Bound, error) {
+func (f *fakeIDs) Funnel(_ context.Context, st Statement) ([]questions.Bound, error) {
 	f.asked = st
-	return []Bound{{Step: 1, Least: 5, Most: 7}, {Step: 2, Least: 2, Most: 4}, {Step: 3}}[:len(st.Steps)], f.err
+	return []questions.Bound{{Step: 1, Least: 5, Most: 7}, {Step: 2, Least: 2, Most: 4}, {Step: 3}}[:len(st.Steps)], f.err
 }
 
 // TestIDs: questions about ids reach ClickHouse as they were asked, and its answers come back.

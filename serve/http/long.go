@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/measures/face"
+	"weir/sinks/clickhouse/questions"
 )
 
 // Package live answers from windows, so a question may have only so many of them, and only of
@@ -22,7 +23,7 @@ type Rollups interface {
 	Kept(job string) (all []Rollup, rows time.Duration)
 	// Long answers a statement with Long: by steps that have events, or by groups, the greatest
 	// first.
-	Long(ctx context.Context, st Statement) ([]Told, error)
+	Long(ctx context.Context, st Statement) ([]questions.Told, error)
 	// Groups returns how many groups such a statement has, and how many of them have at least
 	// st.Least people.
 	Groups(ctx context.Context, st Statement) (all, enough uint64, err error)
@@ -30,13 +31,6 @@ type Rollups interface {
 
 // A Rollup is windows that are kept for some time; zero: for ever.
 type Rollup struct{ Window, Keep time.Duration }
-
-// A Told is the number of a step, or of a group, in decimal digits; empty: it is not known.
-type Told struct {
-	At     time.Time
-	Group  []string
-	Number string
-}
 
 // stepsMost is how many steps a long range may have.
 const stepsMost = 1500
@@ -163,7 +157,7 @@ func (s *Server) gatherGroups(a *asking, st *Statement, rollups []Rollup) error 
 func (s *Server) longSeries(ctx context.Context, a asking, st Statement) (any, error) {
 	reply := seriesReply{about: a.of(), Step: st.Step.Seconds(), Points: []point{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.Query = a.question(a.measure.Name)
+	st.about(a.question(a.measure.Name))
 	known, err := s.told(ctx, &a, st)
 	if err != nil {
 		return nil, err
@@ -199,7 +193,7 @@ func (s *Server) told(ctx context.Context, a *asking, st Statement) (map[int64]n
 	if !a.chosen || s.K == 0 {
 		return all, nil
 	}
-	var people []Told
+	var people []questions.Told
 	if m, ok := peopleMeasure(a.job); ok {
 		st.Measure = m.Name
 		if people, err = s.Rollups.Long(ctx, st); err != nil {
@@ -223,7 +217,7 @@ func (s *Server) told(ctx context.Context, a *asking, st Statement) (map[int64]n
 func (s *Server) longTop(ctx context.Context, a asking, st Statement) (any, error) {
 	reply := TopReply{about: a.of(), Columns: st.Columns, Groups: []group{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.Query = a.question(a.measure.Name)
+	st.about(a.question(a.measure.Name))
 	of, enough, err := s.Rollups.Groups(ctx, st)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 
 	"weir/serve/key"
 	"weir/serve/live"
+	"weir/sinks/clickhouse/questions"
 )
 
 // fakeRollups has minutes for a month, hours and days for ever, and rows for a week. It answers
@@ -33,17 +34,17 @@ func (f *fakeRollups) Kept(string) ([]Rollup, time.Duration) {
 	return []Rollup{{time.Minute, 30 * aDay}, {time.Hour, 0}, {aDay, 0}}, 7 * aDay
 }
 
-func (f *fakeRollups) Long(_ context.Context, st Statement) ([]Told, error) {
+func (f *fakeRollups) Long(_ context.Context, st Statement) ([]questions.Told, error) {
 	f.asked = append(f.asked, st)
 	switch {
 	case len(st.Columns) > 0:
-		return []Told{{Group: []string{"/p/2"}, Number: "1000"}, {Group: []string{"/p/1"}, Number: "1000"}, {Group: []string{"/p/3"}, Number: "9"}}, f.err
+		return []questions.Told{{Group: []string{"/p/2"}, Number: "1000"}, {Group: []string{"/p/1"}, Number: "1000"}, {Group: []string{"/p/3"}, Number: "9"}}, f.err
 	case st.Step == 0:
-		return []Told{{Number: "2000"}}, f.err
+		return []questions.Told{{Number: "2000"}}, f.err
 	case st.Measure == "users": // the people of each step, too
-		return []Told{{At: st.From, Number: "7"}, {At: st.From.Add(2 * st.Step), Number: "2"}}, f.err
+		return []questions.Told{{At: st.From, Number: "7"}, {At: st.From.Add(2 * st.Step), Number: "2"}}, f.err
 	}
-	return []Told{{At: st.From, Number: "12.50"}, {At: st.From.Add(st.Step), Number: ""}, {At: st.From.Add(2 * st.Step), Number: "nan"}}, f.err
+	return []questions.Told{{At: st.From, Number: "12.50"}, {At: st.From.Add(st.Step), Number: ""}, {At: st.From.Add(2 * st.Step), Number: "nan"}}, f.err
 }
 
 func (f *fakeRollups) Groups(_ context.Context, st Statement) (all, enough uint64, err error) {
@@ -159,7 +160,7 @@ func TestLongRanges(t *testing.T) {
 	if code, got := ask("funnel?job=clicks&last=20d&steps=active:/p/1"); code != 200 || !strings.Contains(got, `"least":5`) {
 		t.Errorf("k=3: a long funnel: %d %s", code, got)
 	}
-	if q := rollups.asked[0].Query; q.Measure != "users" || q.From.Format("02 15:04") != "31 12:30" || q.Until.Format("02 15:04") != "20 12:00" || string(q.Group[0]) != "/p/1" {
+	if q := rollups.asked[0]; q.Measure != "users" || q.From.Format("02 15:04") != "31 12:30" || q.Until.Format("02 15:04") != "20 12:00" || string(q.Group[0]) != "/p/1" {
 		t.Errorf("k=3: asked %+v", q)
 	}
 	e.http.Rollups = nil
@@ -242,7 +243,7 @@ func TestSlowAnswer(t *testing.T) {
 // slowRollups never answer.
 type slowRollups struct{ *fakeRollups }
 
-func (slowRollups) Long(ctx context.Context, _ Statement) ([]Told, error) {
+func (slowRollups) Long(ctx context.Context, _ Statement) ([]questions.Told, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

@@ -10,6 +10,7 @@ import (
 	"weir/measures/face"
 	"weir/serve/key"
 	"weir/serve/live"
+	"weir/sinks/clickhouse/questions"
 )
 
 // With Server.K a group or a cell of the map that has fewer than K people is not answered
@@ -47,7 +48,9 @@ func (s *Server) peopleIn(ctx context.Context, a asking, over span) (uint64, err
 	if !a.From.Before(a.Until) {
 		return 0, nil
 	}
-	rows, err := s.Rollups.Long(ctx, Statement{Query: a.question(m.Name), Long: true})
+	st := Statement{Question: questions.Question{Long: true}}
+	st.about(a.question(m.Name))
+	rows, err := s.Rollups.Long(ctx, st)
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}

@@ -12,16 +12,17 @@ import (
 	"weir/measures/bitmap"
 	"weir/measures/hll"
 	"weir/serve/live"
+	"weir/sinks/clickhouse/questions"
 	"weir/window"
 )
 
 // basketIDs says that three baskets of Thursday were there on Friday, too.
 type basketIDs struct{ fakeIDs }
 
-func (f *basketIDs) Retention(context.Context, Statement) ([]Pair, error) {
+func (f *basketIDs) Retention(context.Context, Statement) ([]questions.Pair, error) {
 	friday := noon.Truncate(24 * time.Hour)
 	thursday := friday.AddDate(0, 0, -1)
-	return []Pair{{thursday, thursday, 6, 6}, {thursday, friday, 6, 3}, {friday, friday, 3, 3}}, nil
+	return []questions.Pair{{Start: thursday, Later: thursday, Cohort: 6, Returned: 6}, {Start: thursday, Later: friday, Cohort: 6, Returned: 3}, {Start: friday, Later: friday, Cohort: 3, Returned: 3}}, nil
 }
 
 // newBaskets counts events of a job whose first measure counts people, and the second one their baskets.
