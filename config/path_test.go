@@ -11,6 +11,7 @@ import (
 func TestEnvelopePaths(t *testing.T) {
 	for path, want := range map[string]string{
 		"key": "key:", "key.user.id": "key:user.id", "header:ce_type": "header:ce_type", "header:a.0": "header:a.0", "value.key": "key", "value.key.a": "key.a", "value.a": "value.a", "dc:title": "dc:title",
+		`labels."log.level"`: `labels."log.level"`, `"page"."ts"`: "page.ts", `"header:x"`: `"header:x"`, `"$.a"`: `"$.a"`, `params[key=page].value`: "params[key=page].value", `params["key"="a]"].value`: `params[key="a]"].value`,
 	} {
 		cfg, _ := mustLoad(t, Options{Data: fmt.Appendf(nil, "jobs: [{name: clicks, topic: clicks, window: 1m, time: {field: ts}, by: [{name: column, field: %q}]}]", path), File: "weir.yaml"})
 		spec := cfg.Jobs[0].Spec()

@@ -130,28 +130,33 @@ func IsPath(s string) bool { return checkPath(s) == nil }
 // spelling, which no event has, so that all events would be malformed.
 var foreign = regexp.MustCompile(`^\$(\.|\[|$)|^#?/|\\|\[['"*\]]|(^|\.)\*?(\.|$)|^key\[|^(headers|key):`)
 
-// checkPath checks a path: names of nested keys with dots between them, and indexes of
+// quoted matches a key in quotes, as package event has it.
+var quoted = regexp.MustCompile(`"(\\.|[^"\\])*"`)
+
+// checkPath checks a path: names of nested keys with dots between them, in quotes if need be, and
 // array elements in brackets; key or key.path for the record's key, and header:name.
 func checkPath(s string) error {
-	text, inside, inText := strings.Cut(s, "[json]")
+	plain := quoted.ReplaceAllString(s, "q")
+	text, inside, inText := strings.Cut(plain, "[json]")
 	header, isHeader := strings.CutPrefix(text, "header:")
 	wrong := !isHeader && foreign.MatchString(text) || isHeader && (header == "" || strings.ContainsAny(header, "[]"))
 	if inText {
 		wrong = wrong || !strings.HasPrefix(inside, ".") || checkPath(inside[1:]) != nil
 	}
-	if n := strings.Count(s, ".") + 1 + strings.Count(s, "["); n > event.MaxDepth-1 {
+	if n := strings.Count(plain, ".") + 1 + strings.Count(plain, "["); n > event.MaxDepth-1 {
 		return fmt.Errorf("path of %d keys; at most %d", n, event.MaxDepth-1)
 	}
 	if wrong || event.CheckPath(event.ParsePathText(s)) != nil {
-		return fmt.Errorf("%q is no path; write keys with a dot between them, such as geo.country, items[0].sku, properties[json].plan, key.id or header:name", s)
+		return fmt.Errorf("%q is no path; write keys with a dot between them, such as geo.country, items[0].sku, params[key=page].value, labels.\"log.level\", properties[json].plan, key.id or header:name", s)
 	}
 	return nil
 }
 
 // checkEach checks where the array of the events of a record is.
 func checkEach(s string) error {
-	if s != event.Whole && (checkPath(s) != nil || event.CheckEach(event.JSON, event.ParsePathText(s)) != nil) {
-		return fmt.Errorf("%q is no array in the value itself; write its path without brackets, such as data.events, or $ for a value that is the array", s)
+	plain := strings.ReplaceAll(strings.TrimPrefix(s, event.Whole+"[]."), "[]", "")
+	if s != event.Whole && (checkPath(plain) != nil || event.CheckEach(event.JSON, event.ParsePathText(s)) != nil) {
+		return fmt.Errorf("%q is no array in the value itself; write its path, such as data.events, with [] behind each array that it leads through, or $ for a value that is the array", s)
 	}
 	return nil
 }

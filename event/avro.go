@@ -145,9 +145,13 @@ func (w *walk) avro(b *avroBlock, i, calls int) int {
 			if i = w.blocks(s, i, calls); i < 0 {
 				return -1
 			}
+		case openEvents:
+			w.openEvents()
 		case noteEvents:
-			e := w.each
-			w.vals[s.slot], e.pieces, e.binary.avro = openedArray, e.pieces[:0], s.blocks[1]
+			if w.openEvents(); len(w.each.pieces) > 0 && w.each.binary.avro != s.blocks[1] {
+				return w.fail(ErrEventTypes)
+			}
+			w.each.binary.avro = s.blocks[1]
 			if i = w.blocks(s, i, calls); i < 0 {
 				return -1
 			}
@@ -297,6 +301,18 @@ func (w *walk) elements(s *avroStep, i int, element, n int64, calls int) int {
 	for ; n > 0 && i >= 0; n-- {
 		of := s.blocks[0]
 		if s.more != nil {
+			for k := range s.more.over {
+				o := &s.more.over[k]
+				if o.key >= 0 && w.vals[o.key].Type != Missing { // an element before is the one
+					continue
+				}
+				if w.avro(o.block, i, calls) < 0 {
+					return -1
+				}
+				if o.key >= 0 && !o.step.is(w.vals[o.key]) {
+					w.clear(o.slots)
+				}
+			}
 			if at := slices.Index(s.more.indexes, int(min(element, MaxIndex+1))); at >= 0 {
 				of = s.blocks[at+1]
 			}

@@ -27,6 +27,7 @@ const (
 	readComposite // says that there is something; steps that skip it follow
 	readItems     // an array of which elements are wanted: blocks[0] for the others
 	readEntries   // a map of which keys are wanted: blocks[0] for the others
+	openEvents    // the outermost of arrays that lead to events
 	noteEvents    // the array of events: blocks[0] skips one, blocks[1] reads one
 	refuseEvent   // an event that is no record
 )
@@ -46,6 +47,15 @@ type avroMore struct {
 	indexes []int    // of the elements that blocks[1:] read
 	keys    []string // the same for a map…
 	slots   [][]int  // …and the slots that each of them sets
+	over    []avroOver
+}
+
+// An avroOver looks at all elements of an array: it reads each or, with a key, the first that has its text there.
+type avroOver struct {
+	step  *pathStep
+	block *avroBlock
+	key   int   // slot of the value at the key; -1: each is read
+	slots []int // that are set
 }
 
 // An avroBlock is a list of steps. Blocks of types that contain themselves have a cycle.
@@ -177,13 +187,20 @@ func (c *avroCompiler) walk(b *avroBlock, t *AvroType, to *branch) {
 			s.more.slots = append(s.more.slots, to.keys[i].slots(nil))
 		}
 		b.add(s)
-	case t.Kind == AvroArray && to.items != nil:
+	case t.Kind == AvroArray && (to.items != nil || to.over != nil):
 		s := avroStep{op: readItems, more: &avroMore{}, blocks: []*avroBlock{{}}}
 		c.skip(s.blocks[0], t.Items)
 		for i := range to.items {
 			of := &avroBlock{}
 			c.member(of, t.Items, &to.items[i])
 			s.more.indexes, s.blocks = append(s.more.indexes, to.items[i].index), append(s.blocks, of)
+		}
+		for i := range to.over {
+			f, of := &to.over[i], &avroBlock{}
+			if c.member(of, t.Items, f); f.name == "" {
+				b.add(avroStep{op: openEvents})
+			}
+			s.more.over = append(s.more.over, avroOver{&f.pathStep, of, f.chosenBy(), f.slots(nil)})
 		}
 		b.add(s)
 	default:

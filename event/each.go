@@ -45,14 +45,29 @@ type piece struct{ start, end uint32 }
 // for Protobuf, or the path of a value: see CheckPath.
 func CheckEach(format Format, path string) error {
 	switch {
-	case path == Whole && format == Protobuf:
+	case (path == Whole || strings.HasPrefix(path, Whole+everyOne)) && format == Protobuf:
 		return errors.New("event: a message of Protobuf is no array")
 	case path == Whole:
 		return nil
-	case InEnvelope(path), strings.Contains(path, inside):
+	case format.HasSchema() && strings.HasPrefix(path, Whole+everyOne):
+		return errors.New("event: arrays in a value that is an array")
+	case InEnvelope(path):
 		return fmt.Errorf("event: the array of events at %q is not in the record's value", path)
 	}
-	return CheckPath(path)
+	_, err := pathSteps(strings.TrimPrefix(path, Whole+everyOne+"."))
+	if _, _, _, ok := cutElement(path); err == nil && ok {
+		err = fmt.Errorf("event: the array of events at %q is in a text, or in an element that is found by a key", path)
+	}
+	return err
+}
+
+// everyOne behind the path of an array leads into all of its elements: resourceSpans[].scopeSpans[].spans.
+const everyOne = "[]"
+
+// CutEach splits a path of Form.Each behind the outermost array. inner is empty if this is the only one.
+func CutEach(path string) (outer, inner string) {
+	outer, _, inner, _ = cutAt(path, func(_ pathStep, in string) bool { return in == everyOne })
+	return outer, inner
 }
 
 // An eachReader finds the events of a record, and what they share.
@@ -66,15 +81,23 @@ type eachReader struct {
 	missing  error
 	notArray error
 
+	inner []*Scanner // of the arrays in elements of arrays, from the outside in, in JSON
+
 	doc    []byte
 	pieces []piece
+	above  []piece // the elements of the level above
+	first  int     // how many pieces are of arrays before
+	base   uint32  // where the document of the level begins in doc
 }
 
 // newEachReader compiles the paths that do not lead into events.
 func newEachReader(form *Form, paths []string, texts *scratch) (*eachReader, error) {
-	each := form.Each
-	if err := CheckEach(form.Format, each); err != nil {
+	if err := CheckEach(form.Format, form.Each); err != nil {
 		return nil, err
+	}
+	each, inner := strings.TrimSuffix(form.Each, everyOne), ""
+	if !form.Format.HasSchema() {
+		each, inner = CutEach(each)
 	}
 	e := &eachReader{shared: make([]Value, len(paths)), notArray: ErrNotArray}
 	around := []string{each}
@@ -107,27 +130,57 @@ func newEachReader(form *Form, paths []string, texts *scratch) (*eachReader, err
 		e.outer = scannerOf(root, len(around), texts)
 		e.outer.each = e
 	}
+	for each != "" && inner != "" {
+		each, inner = CutEach(inner)
+		s, err := NewScanner([]string{each})
+		if err != nil {
+			return nil, err
+		}
+		s.each, s.scratch = e, texts
+		e.inner = append(e.inner, s)
+	}
 	return e, nil
 }
 
 // begin readies the reader for a record.
 func (e *eachReader) begin(doc []byte) {
 	if e.pieces = e.pieces[:0]; cap(e.pieces) > keepPieces {
-		e.pieces = nil
+		e.pieces, e.above = nil, nil
 	}
-	e.doc = doc
+	e.doc, e.first, e.base = doc, 0, 0
 }
 
 // open finds the events in a document.
 func (e *eachReader) open(doc []byte) error {
 	e.begin(doc)
+	var err error
 	if e.outer == nil {
-		return e.whole()
+		err = e.whole()
+	} else if err = e.outer.scan(doc, e.found); err == nil {
+		err = e.opened()
 	}
-	if err := e.outer.scan(doc, e.found); err != nil {
-		return err
+	for _, s := range e.inner {
+		if err == nil {
+			err = e.descend(s)
+		}
 	}
-	return e.opened()
+	return err
+}
+
+// descend puts the elements of the arrays in the elements in their place. An array that is missing or null has none.
+func (e *eachReader) descend(s *Scanner) error {
+	e.above, e.pieces = e.pieces, e.above[:0]
+	var found [1]Value
+	for _, p := range e.above {
+		e.first, e.base = len(e.pieces), p.start
+		if err := s.scan(e.doc[p.start:p.end:p.end], found[:]); err != nil {
+			return err
+		}
+		if t := found[0].Type; t > Null && (t != Composite || found[0].Bytes[0] != '[') {
+			return e.notArray
+		}
+	}
+	return nil
 }
 
 // opened reports what is wrong with what was found in place of the array. If nothing is, it
@@ -154,7 +207,7 @@ func (e *eachReader) whole() error {
 	if e.doc[i] != '[' {
 		return ErrNotArray
 	}
-	i, err := e.cut(i + 1)
+	i, err := e.cut(e.doc, i+1)
 	if err == nil && space(e.doc, i) != len(e.doc) {
 		err = ErrTrailing
 	}
@@ -180,8 +233,8 @@ var marks = [256]uint8{'"': quote, '{': opening, '[': opening, '}': shutting, ']
 
 // cut notes the elements of the array whose first byte behind the bracket is doc[i]. It
 // returns the index behind the closing bracket. It does not look at what is in the elements.
-func (e *eachReader) cut(i int) (int, error) {
-	doc, pieces := e.doc, e.pieces[:0]
+func (e *eachReader) cut(doc []byte, i int) (int, error) {
+	pieces := e.pieces[:e.first]
 	e.pieces = pieces
 	if i = space(doc, i); i < len(doc) && doc[i] == ']' {
 		return i + 1, nil
@@ -229,7 +282,7 @@ func (e *eachReader) cut(i int) (int, error) {
 		for end > from && (doc[end-1] == ' ' || doc[end-1] == '\n' || doc[end-1] == '\t' || doc[end-1] == '\r') {
 			end--
 		}
-		pieces = append(pieces, piece{uint32(from), uint32(end)})
+		pieces = append(pieces, piece{e.base + uint32(from), e.base + uint32(end)})
 		if doc[i] == ']' {
 			e.pieces = pieces
 			return i + 1, nil

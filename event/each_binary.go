@@ -15,6 +15,9 @@ import (
 // ErrNotRecord is the error of an element of an array of events in Avro that has no fields.
 var ErrNotRecord = errors.New("event: Avro: the event is no record")
 
+// ErrEventTypes is the error of a record whose arrays have events of several types, which one program cannot read.
+var ErrEventTypes = errors.New("event: Avro: arrays of events of several types in a record")
+
 // openedArray is the value of an array whose elements have been noted.
 var openedArray = Value{Composite, []byte("[")}
 
@@ -103,6 +106,14 @@ func (c *avroCompiler) element(b *avroBlock, t *AvroType, to *branch) {
 	}
 }
 
+// openEvents notes that there is an array of events, or one that leads to such arrays. One that an entry of the same key
+// replaces is forgotten.
+func (w *walk) openEvents() {
+	if w.vals[0].Type == Missing {
+		w.vals[0], w.each.pieces = openedArray, w.each.pieces[:0]
+	}
+}
+
 // events notes the next n elements of the array of events.
 func (w *walk) events(s *avroStep, i int, n int64, calls int) int {
 	e := w.each
@@ -152,7 +163,7 @@ func (w *walk) note(a *protoAction, from, to int) int {
 // there is no array of records.
 func (s *Schema) Events(each string) *Schema {
 	var steps []pathStep
-	if each != Whole {
+	if each = strings.TrimSuffix(each, everyOne); each != Whole {
 		var err error
 		if steps, err = pathSteps(each); err != nil {
 			return nil

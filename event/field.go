@@ -63,17 +63,19 @@ func ParseField(text string) (Field, error) {
 	}
 	rest := text
 	for strings.HasPrefix(rest, "[") {
-		open, end := 0, -1
-		for i := range len(rest) {
+		end, open := -1, 0
+		for i := 0; end < 0 && i < len(rest); i++ {
 			switch rest[i] {
+			case '"':
+				if _, n := unquoteKey(rest[i:]); n > 0 {
+					i += n - 1
+				}
 			case '[':
 				open++
 			case ']':
-				open--
-			}
-			if open == 0 {
-				end = i
-				break
+				if open--; open == 0 {
+					end = i
+				}
 			}
 		}
 		if end < 0 {

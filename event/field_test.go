@@ -17,6 +17,7 @@ func TestField(t *testing.T) {
 		{"items[0].sku", "items[0].sku", Field{Paths: []string{"items[0].sku"}}},
 		{"[userId][anonymousId]", "userId or anonymousId", Field{Paths: []string{"userId", "anonymousId"}}},
 		{"[a[0][1].b][c, d]", "a[0][1].b or c, d", Field{Paths: []string{"a[0][1].b", "c, d"}}},
+		{`[labels."log.]level\""][b[k="]"].x] host`, `host of labels."log.]level\"" or b[k="]"].x`, Field{Paths: []string{`labels."log.]level\""`, `b[k="]"].x`}, Apply: []Function{Host}}},
 		{"[url] host", "host of url", Field{Paths: []string{"url"}, Apply: []Function{Host}}},
 		{"[a][b] trim lower", "lower of trim of a or b", Field{Paths: []string{"a", "b"}, Apply: []Function{Trim, Lower}}},
 	} {
@@ -42,6 +43,18 @@ func FuzzParseField(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		if got, err := ParseField(text); err == nil && got.String() != text {
 			t.Errorf("%q becomes %q", text, got.String())
+		}
+		if text == "" {
+			return
+		}
+		// Any text is a key that a path can name, and an element's.
+		path := "a." + QuoteKey(text) + "[" + QuoteKey(text) + "=" + QuoteKey(text) + "].b"
+		steps, err := pathSteps(path)
+		if err != nil || len(steps) != 4 || steps[1].key != text || steps[2].name != text || steps[2].text != text {
+			t.Errorf("%q: %v, %+v", path, err, steps)
+		}
+		if got, err := ParseField("[" + path + "] lower"); err != nil || got.Paths[0] != path || ParsePathText(path) != path {
+			t.Errorf("%q: %v, %v", path, got, err)
 		}
 	})
 }

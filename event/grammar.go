@@ -153,7 +153,7 @@ func (s *Scanner) slotted(i, depth, slot int) (end int, typ Type, escaped bool) 
 	if s.each == nil || slot != 0 || i >= len(s.doc) || s.doc[i] != '[' {
 		return s.value(i, depth)
 	}
-	end, err := s.each.cut(i + 1)
+	end, err := s.each.cut(s.doc, i+1)
 	if err != nil {
 		s.fail(i, err)
 		return -1, Missing, false

@@ -1,7 +1,9 @@
 package event
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -9,12 +11,17 @@ import (
 // MaxIndex is the greatest index of an array's element that a path can have.
 const MaxIndex = 999
 
-// A pathStep is one step of a path: a key of an object, or an element of an array.
+// A pathStep is one step of a path: a key of an object, or elements of an array.
 type pathStep struct {
-	key   string // empty for an element
-	index int
+	key   string // empty for elements
+	index int    // of the element; everyElement for all
+	name  string // the element is the first whose value at this key is the text; empty: it is that of the index
+	text  string
 	end   int // where the step ends in the path
 }
+
+// everyElement is the index of a step over all elements, which Form.Each can have.
+const everyElement = -1
 
 // A part is a part of a Kafka record that a path leads into.
 type part uint8
@@ -49,17 +56,17 @@ func InKey(path string) bool {
 }
 
 // CheckPath says what is wrong with a path; nil if nothing is. A path is a key,
-// followed by further keys with a dot before each, and by indexes of array elements in
-// brackets, from 0: "page", "geo.country", "items[0].sku", "line[0][1]". A key that
-// is empty, or contains a dot or a bracket, cannot be named. A path has less than
-// MaxDepth keys and indexes.
+// followed by further keys with a dot before each, and by elements of arrays in brackets, by index from 0 or
+// by the value of a key: "page", "geo.country", "items[0].sku", "line[0][1]", "params[key=page].value". A
+// key or a value that contains a dot, a bracket or a quote stands in quotes, as QuoteKey writes it. An empty key cannot
+// be named. A path has less than MaxDepth keys and elements.
 //
 // A path goes on with [json] inside a text that is a JSON object: "properties[json].plan".
 //
 // "key:" is the record's key as a text, and "key:user.id" a path in a key that is a JSON
 // object. "header:name" is the last header of that name; a name has no brackets.
 func CheckPath(path string) error {
-	if strings.Contains(path, inside) {
+	if _, _, ok := cutInside(path); ok {
 		return checkInside(path)
 	}
 	switch in, rest := splitPath(path); {
@@ -70,9 +77,82 @@ func CheckPath(path string) error {
 	case in == inHeader, in == inKey && rest == "":
 		return nil
 	default:
-		_, err := pathSteps(rest)
+		steps, err := pathSteps(rest)
+		if err == nil && slices.ContainsFunc(steps, func(s pathStep) bool { return s.index == everyElement }) {
+			err = fmt.Errorf("event: path %q has [], which only the path of an array of events can have", path)
+		}
 		return err
 	}
+}
+
+// QuoteKey returns a key as a step of a path.
+func QuoteKey(key string) string {
+	if key != "" && !strings.ContainsAny(key, `.[]"\/$#*=`) && !InEnvelope(key) && !strings.HasPrefix(key, OfRecord) {
+		return key
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
+}
+
+// unquoteKey reads a key in quotes at the beginning of a text. It returns the index behind it; -1 if the text begins
+// with none.
+func unquoteKey(text string) (key string, end int) {
+	var b strings.Builder
+	for i := 1; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			return b.String(), i + 1
+		case c == '\\' && i+1 < len(text) && (text[i+1] == '"' || text[i+1] == '\\'):
+			i++
+		case c == '\\':
+			return "", -1
+		}
+		b.WriteByte(text[i])
+	}
+	return "", -1
+}
+
+// indexPlain returns the first index of one of some bytes outside of quotes; -1 if there is none.
+func indexPlain(text, chars string) int {
+	for i := 0; i < len(text); i++ {
+		if text[i] == '"' {
+			_, end := unquoteKey(text[i:])
+			if end < 0 {
+				return -1
+			}
+			i += end - 1
+		} else if strings.IndexByte(chars, text[i]) >= 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// A Dotted is a path on which some steps of another one are a single key, with dots in it.
+type Dotted struct{ Key, Path string }
+
+// DottedPaths returns them: a."b.c", "a.b".c and "a.b.c" of a.b.c. It returns none of a path with elements, or of more
+// than six keys.
+func DottedPaths(path string) (all []Dotted) {
+	steps, err := pathSteps(path)
+	if err != nil || InEnvelope(path) || len(steps) > 6 || slices.ContainsFunc(steps, func(s pathStep) bool { return s.key == "" }) {
+		return nil
+	}
+	keys := make([]string, len(steps))
+	for i, s := range steps {
+		keys[i] = s.key
+	}
+	for from := range keys {
+		for to := from + 2; to <= len(keys); to++ {
+			d := Dotted{Key: strings.Join(keys[from:to], ".")}
+			var parts []string
+			for _, key := range slices.Concat(keys[:from], []string{d.Key}, keys[to:]) {
+				parts = append(parts, QuoteKey(key))
+			}
+			d.Path = strings.Join(parts, ".")
+			all = append(all, d)
+		}
+	}
+	return all
 }
 
 // PathText returns a path as a configuration has it: "key" for "key:", "key.user" for
@@ -89,8 +169,24 @@ func PathText(path string) string {
 	return path
 }
 
-// ParsePathText returns the inverse of PathText.
+// ParsePathText returns the inverse of PathText. A key may be in quotes without need; the path has it as
+// QuoteKey does.
 func ParsePathText(text string) string {
+	if strings.Contains(text, `"`) {
+		var b strings.Builder
+		for text != "" {
+			if text[0] == '"' {
+				if key, end := unquoteKey(text); end > 0 {
+					b.WriteString(QuoteKey(key))
+					text = text[end:]
+					continue
+				}
+			}
+			b.WriteByte(text[0])
+			text = text[1:]
+		}
+		text = b.String()
+	}
 	if !escapesKey(text) {
 		return text
 	}
@@ -113,26 +209,40 @@ func escapesKey(path string) bool {
 func pathSteps(path string) ([]pathStep, error) {
 	var steps []pathStep
 	for at := 0; ; {
-		end := len(path)
-		if n := strings.IndexAny(path[at:], ".[]"); n >= 0 {
+		key, end := "", len(path)
+		if at < len(path) && path[at] == '"' {
+			var n int
+			if key, n = unquoteKey(path[at:]); n < 0 {
+				return nil, fmt.Errorf("event: path %q has a quote that is not closed, or a backslash in front of something else than a quote or a backslash", path)
+			}
 			end = at + n
+		} else {
+			if n := strings.IndexAny(path[at:], ".[]"); n >= 0 {
+				end = at + n
+			}
+			if key = path[at:end]; strings.Contains(key, `"`) {
+				return nil, fmt.Errorf("event: path %q has a quote inside a key, want it at both ends of the key", path)
+			}
 		}
-		if end == at {
+		if key == "" {
 			return nil, fmt.Errorf("event: path %q has an empty key", path)
 		}
-		steps = append(steps, pathStep{key: path[at:end], end: end})
+		steps = append(steps, pathStep{key: key, end: end})
 		for at = end; at < len(path) && path[at] == '['; {
-			shut := strings.IndexByte(path[at:], ']')
+			shut := indexPlain(path[at:], "]")
 			if shut < 0 {
 				return nil, fmt.Errorf("event: path %q has a bracket that is not closed", path)
 			}
-			text := path[at+1 : at+shut]
-			index, err := strconv.ParseUint(text, 10, 32)
-			if err != nil || index > MaxIndex || strconv.FormatUint(index, 10) != text {
-				return nil, fmt.Errorf("event: path %q has [%s], want an index from 0 to %d", path, text, MaxIndex)
+			step, err := elementStep(path[at+1 : at+shut])
+			if err != nil {
+				return nil, fmt.Errorf("event: path %q has [%s], %w", path, path[at+1:at+shut], err)
 			}
 			at += shut + 1
-			steps = append(steps, pathStep{index: int(index), end: at})
+			if step.name != "" && (at == len(path) || path[at] != '.') {
+				return nil, fmt.Errorf("event: path %q names nothing in the element: want %s.name", path, path[:at])
+			}
+			step.end = at
+			steps = append(steps, step)
 		}
 		switch {
 		case len(steps) >= MaxDepth:
@@ -144,4 +254,30 @@ func pathSteps(path string) ([]pathStep, error) {
 		}
 		at++
 	}
+}
+
+// elementStep reads what is in the brackets of a step.
+func elementStep(text string) (pathStep, error) {
+	if text == "" {
+		return pathStep{index: everyElement}, nil
+	}
+	if equal := indexPlain(text, "="); equal > 0 {
+		step := pathStep{name: text[:equal], text: text[equal+1:]}
+		for _, part := range []*string{&step.name, &step.text} {
+			if key, end := unquoteKey(*part); strings.HasPrefix(*part, `"`) && end == len(*part) {
+				*part = key
+			} else if strings.ContainsAny(*part, `"[]`) {
+				return step, errors.New("want a key and a value, each alone or in quotes")
+			}
+		}
+		if step.name == "" {
+			return step, errors.New("want a key in front of =")
+		}
+		return step, nil
+	}
+	index, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || index > MaxIndex || strconv.FormatUint(index, 10) != text {
+		return pathStep{}, fmt.Errorf("want an index from 0 to %d, or key=value", MaxIndex)
+	}
+	return pathStep{index: int(index)}, nil
 }

@@ -409,7 +409,20 @@ func (w *walk) nested(a *protoAction, from, to, depth int) int {
 		return w.note(a, from, to)
 	case a.keys != nil:
 		return w.entry(a, from, to, depth)
-	case a.elements != nil:
+	case a.elements != nil || a.over != nil:
+		for k := range a.over {
+			o := &a.over[k]
+			if o.key >= 0 && w.vals[o.key].Type != Missing { // an element before is the one
+				continue
+			}
+			if w.nested(&o.action, from, to, depth) < 0 {
+				return -1
+			}
+			if o.key >= 0 && !o.step.is(w.vals[o.key]) {
+				w.clear(o.slots)
+				w.restart(o.counters)
+			}
+		}
 		at := slices.Index(a.indexes, w.counts[a.counter])
 		w.counts[a.counter]++
 		if at < 0 {

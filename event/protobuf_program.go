@@ -22,11 +22,21 @@ type protoAction struct {
 	elements []protoAction
 	indexes  []int    // of elements, in a repeated field…
 	keys     []string // …or a map; of one that is wanted as a whole, and has entries that may be unknown, none
-	counter  int      // of a repeated field, in walk.counts; of a timestamp, in walk.times
-	clears   []int    // slots of the other members of its oneof…
-	resets   []int    // …and their counters
-	inside   []int    // for a map: what an entry replaces
+	over     []protoOver
+	counter  int   // of a repeated field, in walk.counts; of a timestamp, in walk.times
+	clears   []int // slots of the other members of its oneof…
+	resets   []int // …and their counters
+	inside   []int // for a map: what an entry replaces
 	restarts []int
+}
+
+// A protoOver looks at all messages of a repeated field, as an avroOver does.
+type protoOver struct {
+	action   protoAction
+	step     *pathStep
+	key      int
+	slots    []int
+	counters []int
 }
 
 // A protoProgram reads a type of message.
@@ -152,6 +162,16 @@ func (c *protoCompiler) action(f *MessageField, want *field) protoAction {
 		one.Repeated = false
 		for i := range want.sub.items {
 			a.indexes, a.elements = append(a.indexes, want.sub.items[i].index), append(a.elements, c.action(&one, &want.sub.items[i]))
+		}
+		for i := range want.sub.over {
+			w := &want.sub.over[i]
+			o := protoOver{step: &w.pathStep, key: w.chosenBy(), slots: w.slots(nil)}
+			first := c.p.counters
+			o.action = c.action(&one, w)
+			for n := first; n < c.p.counters; n++ {
+				o.counters = append(o.counters, n)
+			}
+			a.over = append(a.over, o)
 		}
 		return a
 	}

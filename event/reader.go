@@ -60,7 +60,7 @@ func NewReader(form Form, paths []string) (*Reader, error) {
 
 func newReader(form Form, paths []string, texts *scratch) (*Reader, error) {
 	r := &Reader{format: form.Format, framed: form.Framed, glue: form.Glue, header: schemaHeader, programs: map[SchemaID]*program{}, scratch: texts, walk: walk{scratch: texts}}
-	paths, in, err := newInsideReader(paths, texts)
+	paths, in, err := newInsideReader(&form, paths, texts)
 	if err != nil {
 		return nil, err
 	}

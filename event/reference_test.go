@@ -45,8 +45,8 @@ func refObject(dec *jsontext.Decoder, prefix string, found map[string]Value) err
 			return err
 		}
 		key := tok.String()
-		path := prefix + key
-		if key == "" || strings.ContainsAny(key, ".[]") { // no path names it
+		path := prefix + QuoteKey(key)
+		if key == "" { // no path names it
 			path = ""
 		}
 		if err := refValue(dec, path, found); err != nil {
@@ -118,7 +118,7 @@ func deepest(doc []byte) (most int) {
 // refPaths are the paths in all comparisons: flat, nested, deep, odd, in arrays, and
 // in what may be an object or an array.
 var refPaths = []string{"ts", "user_id", "page", "geo.country", "geo.pos.lat", "a", "ключ", "event_id",
-	"items[1].sku", "items[0].sku", "tags[2]", "grid[1][0]", "either.a", "either[0]"}
+	"items[1].sku", "items[0].sku", "tags[2]", "grid[1][0]", `"log.level"`, `geo."a.b[0]"`, "either.a", "either[0]"}
 
 // checkScan compares Scan with the reference: of the document as it is, before bytes that
 // would make it longer, before memory that cannot be read, and without stride.

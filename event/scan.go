@@ -124,6 +124,7 @@ type branch struct {
 	keys  []field // of an object
 	items []field // of an array
 	last  int     // greatest index in items
+	over  []field // of an array whose elements are all looked at, in Avro and Protobuf
 }
 
 // A field is a key or an element of a branch: either a wanted value or a further
@@ -157,13 +158,34 @@ func (f *field) slots(to []int) []int {
 	for i := range f.sub.items {
 		to = f.sub.items[i].slots(to)
 	}
+	for i := range f.sub.over {
+		to = f.sub.over[i].slots(to)
+	}
 	return to
+}
+
+// chosenBy returns the slot of the value by which an element is found; -1 if all are meant.
+func (f *field) chosenBy() int {
+	if f.name == "" {
+		return -1
+	}
+	return f.sub.find([]byte(f.name)).slot // compared has named it
 }
 
 func (b *branch) item(index int) *field {
 	for i := range b.items {
 		if b.items[i].index == index {
 			return &b.items[i]
+		}
+	}
+	return nil
+}
+
+// element returns the field of a step over all elements.
+func (b *branch) element(st *pathStep) *field {
+	for i := range b.over {
+		if f := &b.over[i]; f.name == st.name && f.text == st.text {
+			return f
 		}
 	}
 	return nil
@@ -184,6 +206,11 @@ func (b *branch) blocked() int {
 // case matters. A repeated path, or one that leads through another ("a" and "a.b"),
 // is an error.
 func NewScanner(paths []string) (*Scanner, error) {
+	for _, path := range paths {
+		if _, step, _, ok := cutAt(path, func(s pathStep, _ string) bool { return s.name != "" || s.index == everyElement }); ok {
+			return nil, fmt.Errorf("event: path %q has [%s], which a Reader reads", path, step.name)
+		}
+	}
 	root, err := newBranch(paths, func(string) bool { return true })
 	if err != nil {
 		return nil, err
@@ -226,7 +253,10 @@ func (b *branch) insert(path string, slot int) error {
 	}
 	for i, st := range steps {
 		of, f := &b.keys, b.find([]byte(st.key))
-		if st.key == "" {
+		switch {
+		case st.name != "" || st.index == everyElement:
+			of, f = &b.over, b.element(&st)
+		case st.key == "":
 			of, f = &b.items, b.item(st.index)
 			b.last = max(b.last, st.index)
 		}

@@ -31,6 +31,8 @@ type Decoder struct {
 	dedupeAt int
 	keyAt    int      // of Throttle
 	names    []string // of the fields, for messages
+	paths    []string // of the fields that the reader finds
+	dots     map[string]*event.Reader
 	defaults [][]byte // by column
 
 	readings []reading // by measure
@@ -76,6 +78,7 @@ func newDecoder(s *Spec) (*Decoder, error) {
 		return nil, err
 	}
 	d.scanned, d.derived, d.names = len(fields.paths), fields.derived, slices.Clone(fields.names)
+	d.paths, d.dots = fields.paths, map[string]*event.Reader{}
 	d.width = len(fields.names) + len(s.Measures)
 	d.vals = cacheline.Slice[event.Value](BlockSize * d.width)
 	d.wholes = make([]*wholes, d.width)
@@ -495,7 +498,33 @@ func (d *Decoder) wrongTime(e Entry) string {
 // needs it.
 func (d *Decoder) wrong(e Entry, at int, what string) string {
 	if d.Absent(e, at) {
-		return "field " + d.names[at] + " is missing"
+		return "field " + d.names[at] + " is missing" + d.dotted(e, at)
 	}
 	return "field " + d.names[at] + " " + what
+}
+
+// dotted returns the end of the reason that a field is missing, if an event of JSON has a key with dots in it where the
+// path of the field has several keys.
+func (d *Decoder) dotted(e Entry, at int) string {
+	if d.spec.Format > event.JSONSchema {
+		return ""
+	}
+	paths := d.paths[min(at, d.scanned):min(at+1, d.scanned)]
+	if at >= d.scanned {
+		paths = d.derived[at-d.scanned].field.Paths
+	}
+	for _, path := range paths {
+		for _, to := range event.DottedPaths(path) {
+			r := d.dots[to.Path]
+			if r == nil {
+				r, _ = event.NewReader(event.Form{Format: d.spec.Format}, []string{to.Path}) // which is a path
+				d.dots[to.Path] = r
+			}
+			var found [1]event.Value
+			if r.Begin(false); r.Read(&d.events[e], found[:]) == nil && found[0].Type != event.Missing {
+				return "; the event has a key " + to.Key + " with a dot in it: write " + to.Path
+			}
+		}
+	}
+	return ""
 }

@@ -203,3 +203,22 @@ func TestRecordWithoutTime(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysWithDots: a quoted key is read, and the reason that a field is missing names a key with dots.
+func TestKeysWithDots(t *testing.T) {
+	const event = `{"ts":1000,"log.level":"error","labels":{"k8s.pod":{"name":"p"},"k8s.pod.name":"q"}}`
+	for path, want := range map[string]string{
+		`"log.level"`: "error", `labels."k8s.pod.name"`: "q", `labels."k8s.pod".name`: "p",
+		"log.level":           `field log.level is missing; the event has a key log.level with a dot in it: write "log.level"`,
+		"labels.k8s.pod.name": `field labels.k8s.pod.name is missing; the event has a key k8s.pod with a dot in it: write labels."k8s.pod".name`,
+		"log.levels":          "field log.levels is missing", "labels.k8s[0]": "field labels.k8s[0] is missing", "header:log.level": "field header:log.level is missing",
+		"[a][log.level] lower": `field lower of a or log.level is missing; the event has a key log.level with a dot in it: write "log.level"`,
+	} {
+		s := plainSpec()
+		s.By = []Dimension{{Name: "level", Path: path}}
+		outcome, reason, group, _ := one(t, s, event)
+		if group+reason != want || (outcome == Counted) != (reason == "") {
+			t.Errorf("%s: %s %q %q, want %q", path, outcome, group, reason, want)
+		}
+	}
+}

@@ -107,7 +107,7 @@ func Read(ctx context.Context, records []event.Record, from Schemas, isPath func
 	}
 	f.events = look(forms[most], whole, isPath)
 	for _, path := range f.arrays {
-		if most.whole || strings.ContainsAny(path, ".[:") || event.CheckEach(f.Format, path) != nil { // inside of something
+		if most.whole || strings.ContainsAny(path, `.[:"`) || event.CheckEach(f.Format, path) != nil { // inside of something
 			continue
 		}
 		if e := look(forms[most], path, isPath); e.Events > f.Events && e.haveTimes() {
@@ -179,7 +179,7 @@ func (e *events) object(before string, o map[string]any) {
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(o)) {
-		if path := before + key; event.CheckPath(path) == nil && !strings.ContainsAny(key, ".[]:") {
+		if path := before + event.QuoteKey(key); event.CheckPath(strings.TrimPrefix(path, event.OfRecord)) == nil {
 			e.value(path, o[key])
 		}
 	}
@@ -278,6 +278,9 @@ func (x *field) inEvent() bool {
 func (x *field) last() string {
 	if x.path == "key:" {
 		return "key"
+	}
+	if end := len(x.path) - 1; x.path[end] == '"' {
+		return x.path[strings.LastIndexByte(x.path[:end], '"'):]
 	}
 	return x.path[strings.LastIndexAny(x.path, ".:")+1:]
 }
