@@ -16,7 +16,7 @@ import (
 // A Where is one condition on an event: tests of a field, all of which must hold, or a combination
 // of conditions. Conditions nest two deep, which suffices for any formula.
 type Where struct {
-	Field   []string `yaml:"field" max:"8" format:"path" doc:"Path of the field, or several: the first that is there and not null. An event without the field passes is_not, not_in and exists: false, and no other test."`
+	Field   []string `yaml:"field" max:"8" format:"path" doc:"Path of the field, or several: the first that is there and neither null nor an empty text. An event without the field passes is_not, not_in and exists: false, and no other test."`
 	Apply   []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the text first, in this order: see [functions](#functions)."`
 	In      []string `yaml:"in" max:"1000" format:"any" doc:"Accepted values: a string's contents, a number's text as it stands, true or false."`
 	NotIn   []string `yaml:"not_in" max:"1000" format:"any" doc:"Values that are not accepted; the opposite of in."`

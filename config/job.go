@@ -26,7 +26,7 @@ type Job struct {
 	Chunk      int      `yaml:"chunk" default:"262144" min:"1024" max:"16777216" doc:"Offsets per chunk, a power of two. After a crash at most one chunk per partition is read again; a state row has one number for each chunk that has events of it. With each it is at most 8192, which is then the default."`
 	Keep       Duration `yaml:"keep" default:"7d" min:"1d" max:"3660d" doc:"How long the state rows live. At least the longest rollup + lateness + 1d, so that a rollup can always be made again."`
 
-	Where     []Where   `yaml:"where" max:"16" doc:"Count only events that meet every condition; the others get the outcome filtered."`
+	Where     []Where   `yaml:"where" max:"16" doc:"Count only events that meet every condition; the others get the outcome filtered. So does a record without a value, all of whose fields are missing, if it does not meet them."`
 	By        []Column  `yaml:"by" max:"16" short:"field" doc:"Group columns, in order. A bare path stands for the column of that name, with _ for the dots."`
 	MaxGroups int       `yaml:"max_groups" default:"10000" min:"1" max:"10000000" doc:"Distinct groups per chunk that keep their name; the rest go to __other__."`
 	Throttle  *Throttle `yaml:"throttle" doc:"Let an event of a key, such as a user, count only up to a limit; the others get the outcome throttled."`
@@ -44,7 +44,7 @@ type Job struct {
 // Time names the field that holds the event time.
 type Time struct {
 	Unit  string   `yaml:"unit" default:"ms" enum:"(units)" doc:"What the number counts; rfc3339 or iso8601 for a text; record for the timestamp of the Kafka record. See [times](inputs.md#times)."`
-	Field []string `yaml:"field" required:"true" when:"unit!=record" max:"8" format:"path" doc:"Path of the time, or several: the first that is there and not null."`
+	Field []string `yaml:"field" required:"true" when:"unit!=record" max:"8" format:"path" doc:"Path of the time, or several: the first that is there and neither null nor an empty text."`
 }
 
 // A Rollup is one table of finished numbers.
@@ -60,7 +60,7 @@ type Rollup struct {
 // a position.
 type Column struct {
 	Name    string   `yaml:"name" format:"name" doc:"Name of the column; the path with _ for . when not given."`
-	Field   []string `yaml:"field" max:"8" format:"path" doc:"Path of the value, or several: the first that is there and not null. Then the column needs a name."`
+	Field   []string `yaml:"field" max:"8" format:"path" doc:"Path of the value, or several: the first that is there and neither null nor an empty text. Then the column needs a name."`
 	Apply   []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the text, in this order: see [functions](#functions). A column of a function's results needs a name."`
 	Geohash *Geohash `yaml:"geohash" doc:"Group by the geohash cell of a position instead of by a field."`
 	Default *string  `yaml:"default" format:"any" doc:"Value for events in which the field, or both lon and lat of a geohash, are missing or null. Without it such an event is malformed."`
@@ -75,7 +75,7 @@ type Geohash struct {
 
 // Dedupe says how to recognise a repeated event.
 type Dedupe struct {
-	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the event's id, or several: the first that is there and not null. All events of an id must be in one partition: each partition remembers ids of its own. An event without an id is malformed."`
+	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the event's id, or several: the first that is there and neither null nor an empty text. All events of an id must be in one partition: each partition remembers ids of its own. An event without an id is malformed."`
 	Apply []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the id, in this order: see [functions](#functions)."`
 	Exact bool     `yaml:"exact" default:"false" doc:"Keep 128 bits of each id instead of Bloom filters: no good event is taken for a repeat. It takes 64 bytes of memory for each offset of a chunk in each partition; the filters take 8."`
 
@@ -85,7 +85,7 @@ type Dedupe struct {
 
 // Throttle limits the events of a key that count.
 type Throttle struct {
-	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the key, or several: the first that is there and not null. All events of a key must be in one partition: each partition has a limit of its own. An event without a key is malformed."`
+	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the key, or several: the first that is there and neither null nor an empty text. All events of a key must be in one partition: each partition has a limit of its own. An event without a key is malformed."`
 	Apply []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the key, in this order: see [functions](#functions)."`
 	Limit int      `yaml:"limit" required:"true" min:"1" max:"1048576" doc:"How many events of a key count per period."`
 	Per   Duration `yaml:"per" required:"true" min:"1ms" max:"366d" doc:"The period, in event time. The clock of a key does not step back, and is at most the time of the record."`

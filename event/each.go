@@ -183,17 +183,16 @@ func (e *eachReader) descend(s *Scanner) error {
 	return nil
 }
 
-// opened reports what is wrong with what was found in place of the array. If nothing is, it
-// notes the fields beside it.
+// opened notes the fields beside the array, and reports what is wrong with what was found in place of it.
 func (e *eachReader) opened() error {
+	for i, slot := range e.at {
+		e.shared[slot] = e.found[1+i]
+	}
 	switch array := &e.found[0]; {
 	case array.Type <= Null && e.missing != nil:
 		return e.missing
 	case array.Type != Composite || len(array.Bytes) == 0 || array.Bytes[0] != '[':
 		return e.notArray
-	}
-	for i, slot := range e.at {
-		e.shared[slot] = e.found[1+i]
 	}
 	return nil
 }
@@ -338,6 +337,36 @@ func (r *Reader) Open(rec *Record) (events int, err error) {
 	}
 	r.shared = len(r.text)
 	return len(r.each.pieces), nil
+}
+
+// NoArray reports whether an error of Open says that the array of events is missing or null.
+func (r *Reader) NoArray(err error) bool {
+	return r.each.missing != nil && errors.Is(err, r.each.missing)
+}
+
+// Around sets vals for a record without a value, or one of which Open has said that it has NoArray: those of its key and its
+// headers, and of what is beside the array. All others are missing.
+func (r *Reader) Around(rec *Record, vals []Value) (err error) {
+	found := vals
+	if r.inside != nil {
+		found = r.inside.found
+	}
+	clear(found)
+	if r.each != nil && len(rec.Value) > 0 {
+		for _, slot := range r.each.at {
+			found[slot] = r.each.shared[slot]
+		}
+	}
+	if r.envelope != nil {
+		err = r.envelope.read(rec.Envelope, found)
+	}
+	if err == nil && r.key != nil {
+		err = r.key.read(found)
+	}
+	if err == nil && r.inside != nil {
+		err = r.inside.read(vals)
+	}
+	return err
 }
 
 // Event returns the bytes of event i of the opened record, from 0. They are a view of the

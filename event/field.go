@@ -8,7 +8,7 @@ import (
 )
 
 // A Field says which value of an event is meant: the first of those at Paths that
-// is there and not null, with the functions of Apply applied to it, in order.
+// is there and not null nor, of several, an empty text, with the functions of Apply applied to it, in order.
 type Field struct {
 	Paths []string
 	Apply []Function
@@ -105,7 +105,9 @@ func ParseField(text string) (Field, error) {
 // in vals of each of f.Paths. A result that is neither a view of vals nor null is
 // appended to text. Views of earlier results stay valid when text grows.
 func (f *Field) First(vals []Value, at []int, text []byte) (Value, []byte) {
-	i := slices.IndexFunc(at, func(i int) bool { return vals[i].Type > Null })
+	i := slices.IndexFunc(at, func(i int) bool {
+		return vals[i].Type > Null && !(len(at) > 1 && vals[i].Type == String && len(vals[i].Bytes) == 0)
+	})
 	if i < 0 {
 		return Value{}, text
 	}

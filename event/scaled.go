@@ -62,6 +62,35 @@ func shortScaled(b []byte, scale int) (units int64, ok bool) {
 	return units, true
 }
 
+// Rounded is Scaled for a number with any digits beyond the scale: it is rounded to the nearest whole number of units, and
+// from the middle between two to the even one. It is a function of all digits.
+func (v Value) Rounded(scale int) (units int64, large, ok bool) {
+	if units, large, ok = v.Scaled(scale); ok || large || !v.Numeric() {
+		return units, large, ok
+	}
+	d, _ := readDecimal(v.Bytes)
+	digits, keep := digitsOf(v.Bytes), d.point+scale // the digits before the cut, at most 18
+	if keep < 0 {
+		return 0, false, true
+	}
+	for range keep {
+		c, _ := digits.next()
+		units = units*10 + int64(c-'0')
+	}
+	next, more := digits.next()
+	middle := next == '5'
+	for c := byte('0'); more && middle; middle = c == '0' {
+		c, more = digits.next()
+	}
+	if middle && units&1 == 1 || !middle && next >= '5' {
+		units++
+	}
+	if d.neg {
+		units = -units
+	}
+	return units, units > MaxUnits || units < -MaxUnits, units <= MaxUnits && units >= -MaxUnits
+}
+
 func longScaled(b []byte, scale int) (units int64, large, ok bool) {
 	d, ok := readDecimal(b)
 	switch {

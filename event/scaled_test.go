@@ -25,6 +25,15 @@ func TestScaled(t *testing.T) {
 			if ok && new(big.Rat).SetInt64(units).Cmp(want) != 0 {
 				t.Errorf("%s with scale %d is %d units, want %s", text, scale, units, want)
 			}
+			// Rounded is at most half a unit away, and even if it is half a unit away.
+			round, tooLarge, _ := num(text).Rounded(scale)
+			if exact, _ := new(big.Rat).SetString(text); !large && !tooLarge && len(text) < 60 {
+				twice := exact.Mul(exact, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)))
+				off := new(big.Rat).Sub(twice, new(big.Rat).SetInt64(round))
+				if half := off.Abs(off).Cmp(big.NewRat(1, 2)); half > 0 || half == 0 && round%2 != 0 {
+					t.Errorf("%s with scale %d is rounded to %d", text, scale, round)
+				}
+			}
 			if large == fits {
 				t.Errorf("%s with scale %d: large %t, want %t", text, scale, large, !fits)
 			}

@@ -29,6 +29,8 @@ type Status struct {
 	Records map[string]uint64 `json:"records"` // by outcome, since the process started, replays included
 	// Events counts the events of these records in the same way, if a record is an array of events.
 	Events map[string]uint64 `json:"events,omitempty"`
+	// Skipped counts, by measure with bad: skip, the values that it could not take.
+	Skipped map[string]uint64 `json:"skipped,omitempty"`
 
 	Flushes        uint64        `json:"flushes"`
 	FlushFailures  uint64        `json:"flush_failures"`
@@ -107,6 +109,7 @@ type board struct {
 	s          Status
 	outcomes   [window.Outcomes]uint64
 	events     [window.Gap]uint64
+	skipped    []uint64 // by measure
 	quality    quality
 }
 
@@ -237,6 +240,12 @@ func (b *board) counted(c *window.Changes) {
 	for f, n := range c.Events.By {
 		b.events[f] += n
 	}
+	if b.skipped == nil {
+		b.skipped = make([]uint64, len(c.Skipped))
+	}
+	for m, n := range c.Skipped {
+		b.skipped[m] += n
+	}
 	b.quality.add(time.Now(), c, b.cfg.Spec.Job, b.cfg.Log)
 	b.s.Malformed = b.quality.malformed.warning
 }
@@ -287,6 +296,14 @@ func (j *Job) Status() Status {
 		s.Events = make(map[string]uint64, window.Gap)
 		for f, n := range b.events {
 			s.Events[window.Outcome(f).String()] = n
+		}
+	}
+	for m, n := range b.skipped {
+		if of := &b.cfg.Spec.Measures[m]; of.Bad != "" {
+			if s.Skipped == nil {
+				s.Skipped = map[string]uint64{}
+			}
+			s.Skipped[of.Name] = n
 		}
 	}
 	s.Partitions = make([]PartitionStatus, 0, len(b.partitions))

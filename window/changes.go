@@ -26,6 +26,8 @@ type Changes struct {
 	// Capped is how many counted records went to the group Other. It is for
 	// metrics only and never stored.
 	Capped uint64
+	// Skipped is, by measure, how many bad values Measure.Bad left out. It is for metrics only and never stored.
+	Skipped []uint64
 }
 
 // Sent are rows that a sink has inserted and not acknowledged. A process that loses them counts their
@@ -151,6 +153,13 @@ func (c *Changes) Merge(o *Changes) {
 	}
 	c.Events.plus(&o.Events)
 	c.Capped += o.Capped
+	if c.Skipped == nil {
+		c.Skipped = o.Skipped
+	} else {
+		for i, n := range o.Skipped {
+			c.Skipped[i] += n
+		}
+	}
 }
 
 // mergeSorted sorts s by key and merges the elements with equal keys, in place.

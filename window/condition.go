@@ -3,7 +3,9 @@ package window
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"weir/event"
 )
@@ -41,6 +43,20 @@ type Condition struct {
 	Any []Condition `json:"any,omitempty"`
 	All []Condition `json:"all,omitempty"`
 	Not *Condition  `json:"not,omitempty"`
+}
+
+// ofRecord reports whether the condition reads only the record of an array of events, and not these.
+func (c *Condition) ofRecord() bool {
+	f, _ := event.ParseField(c.Path) // the decoder has parsed it
+	inEvent := func(path string) bool { return !event.InEnvelope(path) && !strings.HasPrefix(path, event.OfRecord) }
+	if c.Path != "" && slices.ContainsFunc(f.Paths, inEvent) {
+		return false
+	}
+	of := slices.Concat(c.Any, c.All)
+	if c.Not != nil {
+		of = append(of, *c.Not)
+	}
+	return !slices.ContainsFunc(of, func(c Condition) bool { return !c.ofRecord() })
 }
 
 // tests are the tests of a condition by their keys in a configuration.

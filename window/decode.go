@@ -1,6 +1,8 @@
 package window
 
 import (
+	"bytes"
+	"encoding/base64"
 	"slices"
 
 	"weir/event"
@@ -28,6 +30,8 @@ type Decoder struct {
 	timeAt   int // -1: the time is the record's
 	by       []columnAt
 	where    []condition
+	before   []condition   // those of where that read only the record, and not its events
+	spare    []event.Value // of a record without events
 	dedupeAt int
 	keyAt    int      // of Throttle
 	names    []string // of the fields, for messages
@@ -36,6 +40,7 @@ type Decoder struct {
 	defaults [][]byte // by column
 
 	readings []reading // by measure
+	skipped  []uint64  // by measure: bad values that it skips
 	wholes   []*wholes // by field, those that a measure may ask for
 
 	// The partition and its epoch.
@@ -78,7 +83,7 @@ func newDecoder(s *Spec) (*Decoder, error) {
 		return nil, err
 	}
 	d.scanned, d.derived, d.names = len(fields.paths), fields.derived, slices.Clone(fields.names)
-	d.paths, d.dots = fields.paths, map[string]*event.Reader{}
+	d.paths, d.dots, d.skipped = fields.paths, map[string]*event.Reader{}, make([]uint64, len(s.Measures))
 	d.width = len(fields.names) + len(s.Measures)
 	d.vals = cacheline.Slice[event.Value](BlockSize * d.width)
 	d.wholes = make([]*wholes, d.width)
@@ -90,7 +95,7 @@ func newDecoder(s *Spec) (*Decoder, error) {
 	}
 	for i := range s.Measures {
 		m, r := &s.Measures[i], &d.readings[i]
-		r.field, r.optional, r.additive = field(m.Path), m.Optional, m.Kind.Additive
+		r.number, r.field, r.optional, r.skip, r.additive = i, field(m.Path), m.Optional, m.Bad == "skip", m.Kind.Additive
 		d.names = append(d.names, d.names[r.field])
 		if r.at = r.field; m.HasDefault {
 			r.at, r.instead = len(fields.names)+i, m.defaultValue()
@@ -105,6 +110,10 @@ func newDecoder(s *Spec) (*Decoder, error) {
 		}
 	}
 	if d.where, err = compile(s.Where, field); err != nil {
+		return nil, err
+	}
+	before := slices.DeleteFunc(slices.Clone(s.Where), func(c Condition) bool { return !c.ofRecord() })
+	if d.before, err = compile(before, field); err != nil {
 		return nil, err
 	}
 	if s.Dedupe != nil {
@@ -173,6 +182,9 @@ func (d *Decoder) readBlock(records []event.Record) (n int, err error) {
 		}
 		if d.empty(rec) {
 			d.refuse(Entry(n), Malformed, emptyValue)
+			if d.tombstone(rec) {
+				d.refuse(Entry(n), Filtered, "")
+			}
 			continue
 		}
 		d.add(n, d.reader.Read(rec, d.row(Entry(n))[:d.scanned]))
@@ -197,6 +209,26 @@ const emptyValue = "empty value"
 // empty reports whether a record has no value. A message of nothing but defaults, or of no events, is empty.
 func (d *Decoder) empty(rec *event.Record) bool {
 	return len(rec.Value) == 0 && (rec.Value == nil || !d.selects)
+}
+
+// tombstone reports whether a record is one that a condition leaves out. All fields of its value are missing.
+func (d *Decoder) tombstone(rec *event.Record) bool { return rec.Value == nil && d.leftOut(rec, d.where) }
+
+// leftOut reports whether one of some conditions leaves out a record without a value, or without an array of events. Of such
+// a record only its key, its headers and what is beside the array can be read; everything else is missing.
+func (d *Decoder) leftOut(rec *event.Record, conditions []condition) bool {
+	if conditions == nil {
+		return false
+	}
+	if d.spare == nil {
+		d.spare = make([]event.Value, d.width)
+	}
+	clear(d.spare)
+	if d.reader.Around(rec, d.spare[:d.scanned]) != nil {
+		return false
+	}
+	d.deriveRow(d.spare)
+	return !allHold(conditions, d.spare)
 }
 
 // add adds event n to the block, whose values have been read, unless that was an error.
@@ -363,6 +395,15 @@ func (d *Decoder) readMeasure(r *reading) {
 		}
 	}
 	r.Read(d, r.at, r.takes)
+	if r.skip && d.refused {
+		r.takes = slices.DeleteFunc(r.takes, func(e Entry) bool {
+			bad := d.outcomes[e] != Counted
+			if d.outcomes[e] = Counted; bad {
+				d.skipped[r.number]++
+			}
+			return bad
+		})
+	}
 	d.settle()
 }
 
@@ -444,9 +485,19 @@ func (d *Decoder) Float(e Entry, at int) (f float64, ok bool) {
 	if v.Numeric() {
 		d.Refuse(e, at, "is a number beyond 1.8e308, the greatest Float64")
 	} else {
-		d.Refuse(e, at, "is not a number")
+		d.Refuse(e, at, NotNumber(v))
 	}
 	return 0, false
+}
+
+// NotNumber returns what is said of a value that is no number. Kafka Connect writes decimals as bytes, in JSON as base64, unless
+// it is told otherwise.
+func NotNumber(v *event.Value) string {
+	const plain = "is not a number"
+	if _, err := base64.StdEncoding.DecodeString(string(v.Bytes)); v.Type == event.String && bytes.HasSuffix(v.Bytes, []byte("=")) && err == nil {
+		return plain + "; if it is a decimal of Kafka Connect in base64, set decimal.handling.mode to string or double in Debezium, or decimal.format to NUMERIC in the converter"
+	}
+	return plain
 }
 
 // Position returns a longitude and a latitude within the range of Redis. It

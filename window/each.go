@@ -131,10 +131,16 @@ func (d *Decoder) readEach(records []event.Record) (n int, err error) {
 // open finds the events of a record. With a reason, the record is malformed.
 func (d *Decoder) open(rec *event.Record) (events int, reason string) {
 	if d.empty(rec) {
+		if d.tombstone(rec) {
+			return 0, ""
+		}
 		return 0, emptyValue
 	}
 	events, err := d.reader.Open(rec)
 	if err != nil {
+		if d.reader.NoArray(err) && d.leftOut(rec, d.before) {
+			return 0, ""
+		}
 		return 0, err.Error()
 	}
 	return events, ""

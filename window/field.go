@@ -138,11 +138,16 @@ func readFields(s *Spec) (*fields, error) {
 
 // derive computes the derived fields of the live events.
 func (d *Decoder) derive() {
+	if d.derived != nil {
+		for _, e := range d.live {
+			d.deriveRow(d.row(e))
+		}
+	}
+}
+
+func (d *Decoder) deriveRow(row []event.Value) {
 	for i := range d.derived {
 		f := &d.derived[i]
-		for _, e := range d.live {
-			row := d.row(e)
-			row[d.scanned+i] = d.reader.First(&f.field, row, f.at)
-		}
+		row[d.scanned+i] = d.reader.First(&f.field, row, f.at)
 	}
 }

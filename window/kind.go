@@ -134,6 +134,8 @@ func (m *Measure) Text(number uint64) string {
 // A reading is how a measure reads a block.
 type reading struct {
 	Intake
+	number   int   // of the measure
+	skip     bool  // bad values
 	field    int   // index in a row of the value of Path
 	also     []int // of Paths
 	at       int   // where Read finds the value: field or, with a default, a place of its own

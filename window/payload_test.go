@@ -11,6 +11,7 @@ import (
 	"weir/measures/bitmap"
 	"weir/measures/extreme"
 	"weir/measures/geo"
+	"weir/measures/hll"
 	"weir/measures/quantile"
 	"weir/measures/sum"
 	. "weir/window"
@@ -219,6 +220,142 @@ func TestKeysWithDots(t *testing.T) {
 		outcome, reason, group, _ := one(t, s, event)
 		if group+reason != want || (outcome == Counted) != (reason == "") {
 			t.Errorf("%s: %s %q %q, want %q", path, outcome, group, reason, want)
+		}
+	}
+}
+
+// TestNotThere: in a list of fields a missing value, a null and an empty text are passed over, in every format; if
+// nothing is left, the field is missing. An empty text of a single field is an id.
+func TestNotThere(t *testing.T) {
+	of := func(id, user string) fieldTexts { return fieldTexts{"ts": "1763600000000", "id": id, "user": user} }
+	for _, form := range forms {
+		for _, c := range []struct {
+			path     string
+			same     []fieldTexts // as
+			as       fieldTexts
+			optional bool
+		}{
+			{"[id][user]", []fieldTexts{of(`""`, `"u"`), of("null", `"u"`), of("", `"u"`), of(`"u"`, `"x"`)}, of(`"u"`, ""), false},
+			{"[id][user]", []fieldTexts{of(`""`, `""`), of("null", ""), of(`""`, "")}, of("", ""), true},
+			{"id", []fieldTexts{of(`""`, ""), of(`""`, `"u"`)}, of(`""`, ""), false},
+		} {
+			spec := func(path func(string) string) *Spec {
+				s := plainSpec()
+				s.TimeField = path("ts")
+				field := strings.NewReplacer("id", path("id"), "user", path("user")).Replace(c.path)
+				s.By = []Dimension{{Name: "who", Path: field, Default: "none", HasDefault: true}}
+				s.Measures = []Measure{{Name: "users", Kind: hll.Kind, Path: field, Optional: c.optional}}
+				return s
+			}
+			want, reasons := rowsOf(t, "json", spec, c.as)
+			if want == "" || reasons != nil {
+				t.Fatalf("%v: %q %q", c.as, want, reasons)
+			}
+			for _, event := range c.same {
+				if form == "tsv" && c.path == "id" { // an empty cell is missing there
+					continue
+				}
+				if got, reasons := rowsOf(t, form, spec, event); got != want || reasons != nil {
+					t.Errorf("%s: %s of %v: %s%q, want as of %v: %s", form, c.path, event, got, reasons, c.as, want)
+				}
+			}
+		}
+	}
+}
+
+// TestLeftOut: a condition that reads only the record leaves out one without an array of events, and any condition a
+// tombstone. Others are malformed.
+func TestLeftOut(t *testing.T) {
+	s := plainSpec()
+	s.Each, s.TimeField = "data", "record:ts"
+	s.Where = []Condition{{Path: "[record:ddl][record:x]", IsNot: "true"}, {Path: "header:kind", NotIn: []string{"beat"}}, {Path: "id", Exists: "true"}}
+	beat := &event.Envelope{Headers: []byte("\x02\x08kind\x08beat")}
+	for _, c := range []struct {
+		value string
+		env   *event.Envelope
+		want  string
+	}{
+		{`{"ts":1000,"data":[{"id":1}],"ddl":false}`, nil, "counted 1"}, {`{"ts":1000,"data":[{"id":1}],"ddl":true}`, nil, "filtered 1"},
+		{`{"ts":1000,"data":null,"ddl":true}`, nil, "filtered 0"}, {`{"ts":1000,"ddl":true}`, nil, "filtered 0"}, {`{"ts":1000,"x":true}`, beat, "filtered 0"},
+		{`{"ts":1000,"data":null,"ddl":false}`, nil, "malformed 1: event: field data is missing"}, {`{"ts":1000,"data":null}`, beat, "filtered 0"},
+		{`{"ts":1000,"data":7,"ddl":true}`, nil, "malformed 1: event: field data is not an array"}, {`{"ts":1000,"data":[],"ddl":false}`, nil, "filtered 0"},
+		{"", nil, "filtered 0"}, {"", beat, "filtered 0"},
+	} {
+		op := newOperator(t, s)
+		op.Start(Plan{})
+		rec := event.Record{Time: 1000, Envelope: c.env}
+		if c.value != "" {
+			rec.Value = []byte(c.value)
+		}
+		observe(t, op, event.Batch{Next: 1, Records: []event.Record{rec}})
+		got, of := op.Take(), ""
+		for f, n := range got.Outcomes {
+			if n > 0 {
+				of = fmt.Sprint(Outcome(f), " ", got.Events.All)
+			}
+		}
+		for _, d := range got.Dead {
+			of += ": " + d.Reason
+		}
+		if of != c.want {
+			t.Errorf("%s %v: %s, want %s", c.value, c.env != nil, of, c.want)
+		}
+	}
+	for where, want := range map[string]Outcome{"action": Filtered, "": Malformed} {
+		s := plainSpec()
+		if where != "" {
+			s.Where = []Condition{{Path: where, Exists: "true"}}
+		}
+		if got, _ := newOperator(t, s).Decode(event.Record{Time: 1000}); got != want {
+			t.Errorf("a tombstone, and a condition on %q: %s, want %s", where, got, want)
+		}
+	}
+}
+
+// TestBadValues: with bad: skip a measure leaves out what it cannot take, and counts it; the event counts in hits and in
+// the other measures, in every format.
+func TestBadValues(t *testing.T) {
+	spec := func(path func(string) string) *Spec {
+		s := plainSpec()
+		s.TimeField = path("ts")
+		s.Measures = []Measure{
+			{Name: "revenue", Kind: sum.Sum, Path: path("user"), Scale: 2, Bad: "skip"}, {Name: "rounded", Kind: sum.Sum, Path: path("user"), Scale: 2, Round: true, Bad: "skip"},
+			{Name: "greatest", Kind: extreme.Max, Path: path("user"), Bad: "skip"}, {Name: "pages", Kind: hll.Kind, Path: path("page")},
+			{Name: "places", Kind: geo.Kind, Path: path("page"), Lon: path("lon"), Lat: path("lat"), Optional: true, Bad: "skip"},
+		}
+		return s
+	}
+	of := func(user, lon string) fieldTexts {
+		return fieldTexts{"ts": "1763600000000", "user": user, "page": `"p"`, "lon": lon, "lat": "1"}
+	}
+	events := []fieldTexts{of("59.97", "2"), of("59.970000000000006", "200"), of(`"BOI="`, "2"), of("0.125", `"x"`), of("-1e400", "")}
+	want := ""
+	for _, form := range forms {
+		got, reasons := rowsOf(t, form, spec, events...)
+		if want == "" {
+			want = got
+		}
+		if got != want || reasons != nil || !strings.Contains(got, "0/0/0:5") {
+			t.Errorf("%s: %s%q, want %s", form, got, reasons, want)
+		}
+	}
+	op := newOperator(t, spec(func(name string) string { return name }))
+	op.Start(Plan{})
+	b := event.Batch{Next: int64(len(events))}
+	for i, e := range events {
+		_, rec := written(t, "json", spec, e)
+		rec.Offset = int64(i)
+		b.Records = append(b.Records, rec)
+	}
+	observe(t, op, b)
+	c := op.Take()
+	if got := fmt.Sprint(c.Skipped); got != "[4 2 2 0 3]" {
+		t.Errorf("skipped %s", got)
+	}
+	c.Table.Seal()
+	for r := range c.Table.Rows {
+		if a, b := sum.Of(r, 0).Text(2), sum.Of(r, 1).Text(2); a != "59.97" || b != "120.06" {
+			t.Errorf("sums %s and %s", a, b)
 		}
 	}
 }

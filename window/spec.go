@@ -95,7 +95,12 @@ type Measure struct {
 	Lon string `json:"lon,omitempty"` // Geo: fields of the position
 	Lat string `json:"lat,omitempty"`
 
-	Scale int `json:"scale,omitempty"` // Sum, Avg: digits after the point
+	Scale int  `json:"scale,omitempty"` // Sum, Avg: digits after the point
+	Round bool `json:"round,omitempty"` // Sum, Avg: further digits are rounded, and not refused
+
+	// Bad is "skip" if an event whose value the measure cannot take counts in hits and in the other measures; empty if it
+	// is malformed.
+	Bad string `json:"bad,omitempty"`
 
 	K int `json:"k,omitempty"` // TopK: how many keys are shown
 

@@ -28,10 +28,12 @@ func newKind(name string, mean bool, text func(*window.Measure, uint64) string) 
 	return &window.Kind{
 		Name:     name,
 		Additive: true,
-		Intake:   func(_ *window.Spec, m *window.Measure, _ []int) window.Intake { return &intake{scale: m.Scale} },
-		Column:   func(m *window.Measure) window.Column { return &column{mean: mean, scale: m.Scale} },
-		Tally:    func(*window.Measure) window.Tally { return new(tally) },
-		Text:     text,
+		Intake: func(_ *window.Spec, m *window.Measure, _ []int) window.Intake {
+			return &intake{scale: m.Scale, round: m.Round}
+		},
+		Column: func(m *window.Measure) window.Column { return &column{mean: mean, scale: m.Scale} },
+		Tally:  func(*window.Measure) window.Tally { return new(tally) },
+		Text:   text,
 	}
 }
 
@@ -106,6 +108,7 @@ func (a Int128) big() *big.Int {
 
 type intake struct {
 	scale int
+	round bool
 	units [window.BlockSize]int64
 }
 
@@ -118,16 +121,20 @@ func (in *intake) Read(d *window.Decoder, at int, events []window.Entry) {
 			}
 		}
 		v := d.Value(e, at)
-		units, large, ok := v.Scaled(in.scale)
+		scaled := v.Scaled
+		if in.round {
+			scaled = v.Rounded
+		}
+		units, large, ok := scaled(in.scale)
 		switch {
 		case ok:
 			in.units[e] = units
 		case !v.Numeric():
-			d.Refuse(e, at, "is not a number")
+			d.Refuse(e, at, window.NotNumber(v))
 		case large:
 			d.Refuse(e, at, "is beyond "+Total{Units: int128(event.MaxUnits)}.Text(in.scale)+", the greatest number that a sum of scale "+strconv.Itoa(in.scale)+" takes")
 		default:
-			d.Refuse(e, at, "has more than "+strconv.Itoa(in.scale)+" digits after the point, which is the scale of the measure")
+			d.Refuse(e, at, "has more than "+strconv.Itoa(in.scale)+" digits after the point, which is the scale of the measure; a greater scale takes them, and round: true rounds them")
 		}
 	}
 }

@@ -31,6 +31,7 @@ var (
 	buildInfo       = desc("build_info", "Always 1; the labels tell which binary this is.", []string{"version", "revision", "go"})
 	records         = desc("records_total", "Offsets by their outcome, replays after a restart included.", []string{"job", "topic", "outcome"})
 	events          = desc("events_total", "Events of records that are arrays of events by their outcome, replays after a restart included.", []string{"job", "topic", "outcome"})
+	skipped         = desc("skipped_values_total", "Values that a measure with bad: skip could not take.", []string{"job", "topic", "measure"})
 	deadLetters     = desc("dead_letters_total", "Records that reached no count; of records that are arrays of events, the events that did not.", []string{"job", "topic", "reason"})
 	lagRecords      = desc("consumer_lag_records", "Records between the next offset to count and the end of what can be read.", byPartition)
 	lagSeconds      = desc("consumer_lag_seconds", "Age of the last record counted while there are more to read, or, before the first, for how long this process has had the partition; 0 when there are none.", byPartition)
@@ -121,6 +122,9 @@ func (to scrape) job(s *jobs.Status) {
 	}
 	for outcome, n := range s.Events {
 		to.count(events, n, s.Job, s.Topic, outcome)
+	}
+	for measure, n := range s.Skipped {
+		to.count(skipped, n, s.Job, s.Topic, measure)
 	}
 	judged := s.Records
 	if s.Events != nil { // a record counts as soon as one of its events does
