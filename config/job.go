@@ -50,10 +50,10 @@ type Time struct {
 // A Rollup is one table of finished numbers.
 type Rollup struct {
 	Window Duration `yaml:"window" required:"true" min:"1s" max:"366d" doc:"Length of its windows: a multiple of the one before."`
-	Keep   Duration `yaml:"keep" min:"0s" max:"36600d" doc:"How long its rows live after they were last made; for ever when not given, or when more than 50 years."`
+	Keep   Duration `yaml:"keep" min:"0s" max:"36600d" doc:"How long its rows live after they were last made, at least as long as the state rows; for ever when not given, or when more than 50 years."`
 
-	// KeepStates defaults to the job's Keep; complete fills it in.
-	KeepStates Duration `yaml:"keep_states" min:"1d" max:"36600d" doc:"How long the states of set, bitmap, bloom, first, last and topk measures, which hold or recognise values of events, live in its rows; the job's keep when not given, as long as the row when more than 50 years."`
+	// KeepStates defaults to the job's Keep; complete fills it in. The first rollup has none.
+	KeepStates Duration `yaml:"keep_states" min:"1d" max:"36600d" doc:"How long the states of set, bitmap, bloom, first, last and topk measures, which hold or recognise values of events, live in its rows; the job's keep when not given, as long as the row when more than 50 years. Not for the shortest rollup: keep holds there."`
 }
 
 // A Column is one group column: either the text of a field or the geohash of

@@ -129,8 +129,8 @@ func (c *Config) complete(origins *Origins) {
 		if len(j.Rollups) == 0 {
 			j.Rollups = []Rollup{{Window: j.Window}}
 		}
-		for k := range j.Rollups {
-			if r := &j.Rollups[k]; r.KeepStates == 0 {
+		for k := range j.Rollups[1:] {
+			if r := &j.Rollups[k+1]; r.KeepStates == 0 {
 				r.KeepStates = j.Keep
 			}
 		}

@@ -77,10 +77,14 @@ func (v *validator) windows(path string, j *Job) {
 	const tooShort = "%s is too short to make %s from these rows; at least %s (%[2]s + lateness %[4]s + 1d)"
 	least := func(longer Duration) Duration { return longer + j.Lateness + day }
 	v.must(j.Keep >= least(before), path+".keep", tooShort, j.Keep, before, wholeDays(least(before)), j.Lateness)
-	for i, r := range j.Rollups[:len(j.Rollups)-1] {
-		at, next := fmt.Sprintf("%s.rollups[%d]", path, i), j.Rollups[i+1].Window
-		v.must(r.Keep == 0 || r.Keep >= least(next), at+".keep", tooShort, r.Keep, next, wholeDays(least(next)), j.Lateness)
-		v.must(r.KeepStates >= least(next) || !v.given(at+".keep_states"), at+".keep_states", tooShort, r.KeepStates, next, wholeDays(least(next)), j.Lateness)
+	v.must(!v.given(path+".rollups[0].keep_states"), path+".rollups[0].keep_states", "the shortest rollup has no states; set %s.keep, for the state rows", path)
+	for i, r := range j.Rollups {
+		at := fmt.Sprintf("%s.rollups[%d]", path, i)
+		v.must(r.Keep == 0 || r.Keep >= j.Keep, at+".keep", "%s is shorter than %s.keep (%s), that of the state rows; leave it out for ever", r.Keep, path, j.Keep)
+		if i > 0 && i+1 < len(j.Rollups) {
+			next := j.Rollups[i+1].Window
+			v.must(r.KeepStates >= least(next) || !v.given(at+".keep_states"), at+".keep_states", tooShort, r.KeepStates, next, wholeDays(least(next)), j.Lateness)
+		}
 	}
 }
 

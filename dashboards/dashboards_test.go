@@ -199,8 +199,8 @@ var choices = func() (tried []map[string][]string) {
 // known are the tables and views that the dashboards may read. The value says
 // whether a row may be there several times until ClickHouse merges it.
 var known = map[string]bool{
-	"clicks_1m": false, "clicks_${window}": false, "clicks_${window}_rollup": true,
-	"locations_1m": false, "locations_${window}": false, "locations_${window}_rollup": true, "locations_places": false,
+	"clicks_1m": false, "clicks_${window}": false, "clicks_${window}_states": true,
+	"locations_1m": false, "locations_${window}": false, "locations_${window}_states": true, "locations_places": false,
 	"weir_ledger": true, "weir_audit": false, "weir_dead_letters": true,
 }
 

@@ -36,8 +36,8 @@ const (
 // Job returns the dashboard of a job.
 //
 // Numbers come from the view, because a row of a rollup may be there several times until
-// ClickHouse merges it. What does not add up over groups comes from the states of the
-// rollup, because merging a state twice changes nothing. suffix ends the name of a rollup that is
+// ClickHouse merges it. What does not add up over groups comes from states,
+// because merging a state twice changes nothing. suffix ends the name of a rollup that is
 // to be read: wire.AllShards where there are several, otherwise nothing.
 func Job(j schema.Job, suffix string) (Board, error) {
 	if err := j.Spec.Validate(); err != nil {
@@ -49,7 +49,7 @@ func Job(j schema.Job, suffix string) (Board, error) {
 		seconds = append(seconds, strconv.FormatInt(int64(length/time.Second), 10))
 	}
 	length := fmt.Sprintf("transform('${window}', [%s], [%s], 0)", strings.Join(quoted, ", "), strings.Join(seconds, ", "))
-	q := &face.Query{Job: j.Spec.Job, View: j.Spec.Job + "_${window}", Rollup: j.Base() + "_${window}_rollup" + suffix, Where: during(length), Seconds: length,
+	q := &face.Query{Job: j.Spec.Job, View: j.Spec.Job + "_${window}", Rollup: j.Base() + "_${window}_rollup" + suffix, States: j.Spec.Job + "_${window}_states", Where: during(length), Seconds: length,
 		Places: during(strconv.FormatInt(int64(j.Spec.Window)/1000, 10))}
 	b := newBoard(clickHouse)
 	b.custom("window", "Window", names)
@@ -69,7 +69,7 @@ func Job(j schema.Job, suffix string) (Board, error) {
 			number = fmt.Sprintf(number, face.State(m)) + " AS " + face.Quote(m.Name)
 			numbers, measured = append(numbers, number), append(measured, face.Quote(m.Name))
 			b.add("stat", m.Name+" in all", "Distinct values in the windows of the time range together. "+rolled, 6, 4,
-				fmt.Sprintf("SELECT %s\nFROM %s\nWHERE %s", number, q.Rollup, q.Where))
+				fmt.Sprintf("SELECT %s\nFROM %s\nWHERE %s", number, q.States, q.Where))
 		}
 	}
 	b.add("stat", "Newest complete window", "Age, in seconds, of the end of the newest window that the watermark has passed.", 6, 4,
@@ -83,7 +83,7 @@ func Job(j schema.Job, suffix string) (Board, error) {
 			fmt.Sprintf("SELECT window_start AS time, %[1]s, sum(t.hits) AS hits\nFROM %[2]s AS t\nWHERE %[3]s AND (%[1]s) IN\n(\n  SELECT %[1]s FROM %[2]s WHERE %[3]s\n  GROUP BY %[1]s ORDER BY sum(hits) DESC LIMIT 10\n)\nGROUP BY time, %[1]s\nORDER BY time, %[1]s", columns, q.View, q.Where))
 		if len(numbers) > 0 {
 			top = fmt.Sprintf("SELECT %[1]s, hits, %[2]s\nFROM\n(\n%[3]s100\n) AS counted\nLEFT JOIN\n(\n  SELECT %[1]s, %[4]s\n  FROM %[5]s\n  WHERE %[6]s\n  GROUP BY %[1]s\n) AS merged USING (%[1]s)\nORDER BY hits DESC, %[1]s",
-				columns, strings.Join(measured, ", "), top, strings.Join(numbers, ", "), q.Rollup, q.Where)
+				columns, strings.Join(measured, ", "), top, strings.Join(numbers, ", "), q.States, q.Where)
 		} else {
 			top += "100"
 		}
@@ -108,8 +108,8 @@ func Job(j schema.Job, suffix string) (Board, error) {
 	return b.render(uid, title, fmt.Sprintf("Job %s, version %d, of topic %s.", j.Spec.Job, j.Spec.Version, j.Topic))
 }
 
-// rolled describes a number from the states of rollups, beside hits from the view.
-const rolled = "Distinct values are as of the last rollup: windows that are not complete may lack up to some minutes of them."
+// rolled describes a number from states, beside hits from the view.
+const rolled = "Distinct values of windows longer than the shortest are as of the last rollup: those that are not complete may lack up to some minutes of them."
 
 // during is true of the windows of a length in seconds that overlap the time range.
 func during(length string) string {

@@ -12,7 +12,7 @@ const distinct = "bitmapCardinality(groupBitmapMergeState(%s))"
 
 // Panels says how a dashboard shows a measure.
 var Panels = face.Panels{Merged: distinct, All: []face.Panel{
-	{Type: "timeseries", About: "Distinct ids by window. Exact. " + face.Expires, SQL: face.Series("rollup", fmt.Sprintf(distinct, "%[2]s"))},
+	{Type: "timeseries", About: "Distinct ids by window. Exact. " + face.Expires, SQL: face.Series("states", fmt.Sprintf(distinct, "%[2]s"))},
 	{Title: "who came back", Type: "timeseries", About: "Ids of a window that were in the window before, and others. Exact. " + face.Expires, SQL: func(q *face.Query, m *window.Measure) string {
 		return q.Windows(m) + fmt.Sprintf("SELECT later.window_start AS time,\n  bitmapAndCardinality(later.ids, first.ids) AS returned, bitmapAndnotCardinality(later.ids, first.ids) AS others\nFROM windows AS later\nINNER JOIN windows AS first ON first.window_start = later.window_start - toIntervalSecond(%s)\nORDER BY time", q.Seconds)
 	}},

@@ -28,7 +28,8 @@ type Panel struct {
 // A Query is what the queries of a job have in common.
 type Query struct {
 	Job          string
-	View, Rollup string   // names, for the chosen length of windows
+	View, Rollup string   // names, for the chosen length of windows…
+	States       string   // …and the view of the states, but for kinds that add up: the rollup has these
 	Where        string   // selects the chosen groups in the windows of the time range
 	Seconds      string   // the chosen length of windows
 	Places       string   // selects the windows of the time range in a view of positions, which has those of the job
@@ -59,19 +60,19 @@ func Quote(name string) string { return "`" + name + "`" }
 // Windows returns the head of a query that reads windows: the states of the newest hundred
 // windows, merged over groups, as ids by window_start.
 func (q *Query) Windows(m *window.Measure) string {
-	return fmt.Sprintf("WITH windows AS\n(\n  SELECT window_start, groupBitmapMergeState(%s) AS ids\n  FROM %s\n  WHERE %s\n  GROUP BY window_start\n  ORDER BY window_start DESC\n  LIMIT 100\n)\n", State(m), q.Rollup, q.Where)
+	return fmt.Sprintf("WITH windows AS\n(\n  SELECT window_start, groupBitmapMergeState(%s) AS ids\n  FROM %s\n  WHERE %s\n  GROUP BY window_start\n  ORDER BY window_start DESC\n  LIMIT 100\n)\n", State(m), q.States, q.Where)
 }
 
 // Expires is what else a panel says that reads states.
-const Expires = "It is merged from states, so windows whose states have expired (keep_states) are missing."
+const Expires = "It is merged from states, so windows whose states have expired (keep, keep_states) are missing."
 
 // Series returns the query of a number by window, of all chosen groups. In the expression
-// %[1]s is the measure's column in the view, and %[2]s that of its states in the rollup.
+// %[1]s is the measure's column in the view, and %[2]s that of its states in the view of these.
 func Series(from, expression string) func(*Query, *window.Measure) string {
 	return func(q *Query, m *window.Measure) string {
 		table := q.View
-		if from == "rollup" {
-			table = q.Rollup
+		if from == "states" {
+			table = q.States
 		}
 		// The column of the view is qualified: ClickHouse would read the alias otherwise.
 		return fmt.Sprintf("SELECT window_start AS time, "+expression+" AS %[3]s\nFROM %[4]s AS t\nWHERE %[5]s\nGROUP BY time\nORDER BY time",
@@ -79,5 +80,5 @@ func Series(from, expression string) func(*Query, *window.Measure) string {
 	}
 }
 
-// State returns the column of the states of a measure in a rollup.
+// State returns the column of the states of a measure in a rollup and in the view of states.
 func State(m *window.Measure) string { return Quote(m.Name + "_state") }

@@ -49,8 +49,8 @@ func TestWhole(t *testing.T) {
 	for view, window := range map[string]event.Time{"clicks_1h": 3_600_000, "clicks_1d": 86_400_000} {
 		long := rollup(truth, window)
 		s.sameView(view, "page", long)
-		s.sameSketches(view+"_rollup", "users_state", "page", long)
-		s.sameBitmaps(view+"_rollup", "active_state", "page", long)
+		s.sameSketches(view+"_states", "users_state", "page", long)
+		s.sameBitmaps(view+"_states", "active_state", "page", long)
 		s.compareHistograms(view+"_rollup", "spread_state", "page", long).report(t)
 	}
 

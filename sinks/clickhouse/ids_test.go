@@ -275,13 +275,13 @@ func TestIdsRefuse(t *testing.T) {
 		"clicks_sessions(" + people + "from=now(), to=now(), gap=59, every=60)":                                        "gap has to be at least 60 seconds, the shortest windows of job clicks",
 		"clicks_sessions(" + people + "from=now(), to=now(), gap=60, every=90)":                                        "every has to be a multiple of 60 seconds",
 		"clicks_sessions(" + people + "from=now(), to=now() + 4000000, gap=60, every=86400)":                           "more than 50000 windows of 1m: make the range shorter",
-		"clicks_sessions_total(" + people + "from=now() - 172800 + 600, to=now(), gap=10800, every=3600)":              "windows of 1m are kept for 2d, and the question needs older ones: ask for later ones",
+		"clicks_sessions_total(" + people + "from=now() - 172800 + 600, to=now(), gap=10800, every=3600)":              "ids of windows of 1m are not kept for so long: ask for later ones",
 		"clicks_sessions(measure='top', from=now(), to=now(), gap=60, every=60)":                                       "measure has to be one",
 		"clicks_funnel(from=now() - 3600, to=now(), steps=[])":                                                         "a funnel has 1 to 32 steps",
 		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0', 'users:/1'])":                                  "a step begins with the name of a measure that holds ids, a set or a bitmap: people or active of job clicks",
 		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0', 'active:/1'])":                                 "the steps of a funnel have to be all of sets or all of bitmaps",
 		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0:DE'])":                                           "a text or * for the 1 group columns of job clicks",
-		"clicks_funnel(from=now() - 259200, to=now(), steps=['people'])":                                               "windows of 1m are kept for 2d",
+		"clicks_funnel(from=now() - 259200, to=now(), steps=['people'])":                                               "windows of 1m are not kept for so long",
 		"clicks_funnel(from=now() - 3600, to=now(), steps=['people'" + strings.Repeat(", 'people'", 32) + "])":         "a funnel has 1 to 32 steps",
 		"clicks_funnel(from='2026-01-01 00:00:00', steps=['people'])":                                                  "to",
 	} {
@@ -334,7 +334,7 @@ func TestIdsUnasked(t *testing.T) {
 // TestIdsExpired: a question that needs ids that are not kept any more fails.
 func TestIdsExpired(t *testing.T) {
 	c := open(t)
-	a := newAsked(t, c, ofIDs, schema.Rollup{Window: time.Minute, KeepStates: 24 * time.Hour})
+	a := newAsked(t, c, ofIDs, schema.Rollup{Window: time.Minute, Keep: 48 * time.Hour}, schema.Rollup{Window: time.Hour, KeepStates: 24 * time.Hour})
 	now := time.Now().Unix() / 3600 * 3600
 	a.count(random(rand.New(rand.NewPCG(1, 26)), 50, now-7200, now-3600)...)
 	roll(t, a.Sink, true)
@@ -358,9 +358,14 @@ func TestIdsExpired(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	(&backend{c: c}).exec(t, "INSERT INTO "+c.Name("clicks_1m_rollup")+" (page, window_start, hits, people) VALUES ('/9', toDateTime("+fmt.Sprint(now-5400)+"), 3, 2)")
-	for _, what := range asks {
-		if err := ask(what); err == nil || !strings.Contains(err.Error(), "ids of windows of 1m in the range are not kept any more (keep_states 1d): ask for later ones") {
+	(&backend{c: c}).exec(t, "INSERT INTO "+c.Name("clicks_1h_rollup")+" (page, window_start, hits, people, rolled_at) VALUES ('/9', toDateTime("+fmt.Sprint(now-7200)+"), 3, 2, now() - 2 * 86400)")
+	for i, what := range asks {
+		want := "ids of windows of 1h in the range are not kept any more (keep_states 1d): ask for later ones"
+		if i > 0 {
+			what = strings.Replace(what, fmt.Sprint(now-7200), fmt.Sprint(now-72*3600), 1)
+			want = "ids of windows of 1m are not kept for so long: ask for later ones"
+		}
+		if err := ask(what); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -132,8 +132,8 @@ const ages = 20_000 * 24 * time.Hour
 // clicks returns a job with a measure of every kind.
 func clicks() schema.Job {
 	return schema.Job{
-		Topic: "clicks", Keep: 400 * 24 * time.Hour,
-		Rollups: []schema.Rollup{{Window: time.Minute, KeepStates: 30 * 24 * time.Hour}, {Window: time.Hour, KeepStates: 30 * 24 * time.Hour}, {Window: 24 * time.Hour}},
+		Topic: "clicks", Keep: ages,
+		Rollups: []schema.Rollup{{Window: time.Minute}, {Window: time.Hour, KeepStates: 30 * 24 * time.Hour}, {Window: 24 * time.Hour}},
 		Spec: &window.Spec{
 			Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
 			Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 64, MaxGroups: 50,

@@ -286,6 +286,6 @@ func TestOverExpired(t *testing.T) {
 	ask(recent, 3600, "[(31,23,23,1,1) (19,14,14,1,1)]")
 	roll(t, a.Sink, true)
 	ask(recent, 3600, "[(31,23,23,1,1) (19,14,14,1,1)]")
-	(&backend{c: c}).exec(t, "INSERT INTO "+c.Name("clicks_1h_rollup")+" (page, window_start, hits, people) VALUES ('/9', toDateTime("+fmt.Sprint(recent)+"), 3, 2)")
-	ask(recent, 3600, "[(34,NULL,23,1,1) (19,14,14,1,1)]")
+	(&backend{c: c}).exec(t, "INSERT INTO "+c.Name("clicks_1h_rollup")+" (page, window_start, hits, people, rolled_at) VALUES ('/9', toDateTime("+fmt.Sprint(recent)+"), 3, 2, now() - 2 * 86400)")
+	ask(recent, 3600, "[(34,NULL,NULL,NULL,1) (19,14,14,1,1)]")
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -275,44 +274,12 @@ func (d making) sameSource(view string) string {
 // makeAnew makes windows of a level anew, some with each statement. rows has the number
 // of rows that a window is made of, if they were counted.
 func (s *Sink) makeAnew(ctx context.Context, d making, touched []rounds.Window, rows map[int64]uint64) error {
-	if err := s.renew(ctx, d, touched); err != nil {
-		return err
-	}
 	_, err := s.inRound(ctx, &s.rolled, len(touched), func(from int, round uint64) (int, error) {
 		n := s.batch(touched[from:], rows)
 		d.Round, d.windows = round, touched[from:from+n]
 		return from + n, s.client.ExecOn(ctx, s.client.Shards, "roll up into "+d.Level.Table, render("rollup", d), wire.QueryTimeout)
 	})
 	return err
-}
-
-// renew makes the rows again that windows of a level are made of and that have expired, or do so
-// soon: without them a window that an event comes into would be made of the rows of that event alone.
-// What it makes is there for keep, and so is not made another time.
-func (s *Sink) renew(ctx context.Context, d making, touched []rounds.Window) error {
-	if d.First {
-		return nil // of state rows, which are made of nothing
-	}
-	d.windows = touched
-	gone := map[int64]bool{}
-	err := s.client.Shards.Query(ctx, "look for expired rows to roll up", render("expired", d), func(scan func(...any) error) error {
-		var start int64
-		err := scan(&start)
-		gone[start] = true
-		return err
-	})
-	if err != nil || len(gone) == 0 {
-		return err
-	}
-	below := making{LevelData: d.Before()}
-	for _, start := range slices.Sorted(maps.Keys(gone)) {
-		below.windows = append(below.windows, rounds.Window{Start: start})
-	}
-	rows, err := s.count(ctx, below, below.windows)
-	if err != nil {
-		return err
-	}
-	return s.makeAnew(ctx, below, below.windows, rows)
 }
 
 // progress says how far a level is complete.
@@ -361,18 +328,22 @@ type making struct {
 	windows []rounds.Window
 }
 
-// Fresh returns an SQL expression for a time: rows of the level's source that were made later do not
-// expire soon; empty if they never do.
-func (d making) Fresh() string {
-	if d.Below.Keep == 0 {
-		return ""
-	}
-	return fmt.Sprintf("now('UTC') - %d", schema.Unexpired(int64(d.Below.Keep/time.Second)))
-}
-
 func (d making) ByKey() string { return schema.ByKey }
 
-// Range bounds the windows by time, for the primary key; List names them.
+// Within is a condition for the windows: Range bounds them by time, for the primary key, and List names them.
+func (d making) Within() string {
+	return d.Range() + " AND toUnixTimestamp(" + d.Start() + ") IN (" + d.List() + ")"
+}
+
+// Counted is what the state rows of these windows have counted, by windows of the first rollup: all of it if that
+// one is made, and else the hits.
+func (d making) Counted() schema.LevelData {
+	if d.First {
+		return d.Choose(d.Within())
+	}
+	return d.Shortest().Counts().Choose(d.Within())
+}
+
 func (d making) Range() string {
 	first, last := d.windows[0].Start, d.windows[0].Start
 	for _, w := range d.windows {

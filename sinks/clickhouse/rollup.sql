@@ -1,67 +1,68 @@
-{{- /* Writes the finished numbers and merged states of some windows, from all rows of
-these windows: state rows for the first rollup, rows of the next shorter rollup for the
-others. Hits are a map from slots, or from shorter windows, to counts, whose values
-merge by maximum and are summed at the end. Rows of a shorter rollup may have lost the
-states that expire. If only some still have them, the measure has no number and an empty
-state, because the states that are left would give a wrong number. */ -}}
-INSERT INTO {{.Table}} ({{.Groups}}window_start, hits{{range .Finished}}, {{.Column}}{{end}}{{range .Measures}}, {{.Rolled}}{{end}}, rolled_in)
+{{- /* Writes the finished numbers of some windows, from all rows of these windows: of the first rollup from
+state rows. A longer rollup also has merged states: those of the next shorter one or, because the first has none,
+those of the state rows. Its hits and totals are the sums of the next shorter one. If states of a window have
+expired, the measure has no number and an empty state, because the states that are left would give a wrong number.
+State rows have expired if they have fewer events than the first rollup has counted. */ -}}
+INSERT INTO {{.Table}} ({{.Groups}}window_start, hits{{range .Finished}}, {{.Column}}{{end}}{{range .Stated}}, {{.Rolled}}{{end}}, rolled_in)
 SELECT
-    {{.Groups}}_start,
+    {{.Groups}}window_start,
     hits
 {{- range .Finished}},
-    {{if and $.Forgets .Expires}}if({{.Whole}}, {{.Number .Column}}, {{.Nothing}}){{else}}{{.Number .Column}}{{end}}
+    {{$gone := $.Gone .}}{{if $gone}}if({{$gone}}, {{.Nothing}}, {{.Number .Column}}){{else}}{{.Number .Column}}{{end}}
 {{- end}}
-{{- range .Measures}},
-    {{if and $.Forgets .Expires}}{{.Packed (printf "if(%s, %s, %s)" .Whole .Column .Empty)}}{{else}}{{.Packed .Column}}{{end}}
+{{- range .Stated}},
+    {{$gone := $.Gone .}}{{if $gone}}{{.Packed (printf "if(%s, %s, %s)" $gone .Empty .Column)}}{{else}}{{.Packed .Column}}{{end}}
 {{- end}},
     {{.Round}}
 FROM
 (
-{{- if .ByWindow}}
+{{- if .First}}
+    {{template "tail.sql" .Counted}}
+{{- else}}
     SELECT
-        {{.Groups}}_start,
-        sum(_w.hits) AS hits
+        {{.Groups}}_start AS window_start,
+        sum(_n.hits) AS hits
 {{- range .Measures}},
-        {{.Plus (print "_w." .Column)}} AS {{.Column}}
-{{- if and $.Forgets .Expires}},
-        sum(_w.{{.Known}}) = sum(_w.{{.Held}}) AS {{.Whole}}
+        {{.Plus (print "_n." .Column)}} AS {{.Column}}
 {{- end}}
+{{- range .Flags}},
+        max(_n.{{.Name}}) AS {{.Name}}
 {{- end}}
     FROM
     (
-        SELECT
-            {{.Groups}}{{.Start}} AS _start,
-            {{if .First}}{{.Hits}}{{else}}max(_s.hits){{end}} AS hits
-{{- range .Measures}},
-            {{if $.First}}{{.Folded (print "_s." .Stored)}}{{else}}{{.Merge (print "_s." .State)}}{{end}} AS {{.Column}}
-{{- if and $.Forgets .Expires}},
-            max({{$.Had .}}) AS {{.Known}},
-            max({{$.Has .}}) AS {{.Held}}
-{{- end}}
-{{- end}}
-        FROM {{.Source}} AS _s
-        WHERE {{.Range}} AND toUnixTimestamp({{.Start}}) IN ({{.List}})
-        GROUP BY {{.Groups}}window_start
-    ) AS _w
+        SELECT {{.Groups}}{{.Start}} AS _start, sum(_w.hits) AS hits{{range .Measures}}, {{if .Additive}}{{.Plus (print "_w." .Column)}}{{else}}{{.Empty}}{{end}} AS {{.Column}}{{end}}{{range .Flags}}, max(_w.{{.Name}}) AS {{.Name}}{{end}}
+        FROM
+        (
+            SELECT {{.Groups}}window_start, max(_s.hits) AS hits{{range .Additive}}, {{.Merge (print "_s." .State)}} AS {{.Column}}{{end}}{{range .Flags}}, {{.Of}} AS {{.Name}}{{end}}
+{{- if and .Second .Finished}}
+            FROM
+            (
+                SELECT {{.Groups}}window_start, hits, 0 AS _held, rolled_at{{range .Additive}}, {{.Rolled}}{{end}}
+                FROM {{.Source}}
+                WHERE {{.Within}}
+                UNION ALL
+                SELECT {{.Groups}}window_start, 0, hits, toDateTime(0, 'UTC'){{range .Additive}}, {{.Empty}}{{end}}
+                FROM
+                (
+        {{template "tail.sql" .Counted}}
+                ) AS _c
+            ) AS _s
+            GROUP BY {{.Groups}}window_start
+            HAVING hits > 0
 {{- else}}
-    SELECT
-        {{.Groups}}{{.Start}} AS _start,
-{{- if .First}}
-        {{.Hits}} AS hits
-{{- range .Measures}},
-        {{.Folded (print "_s." .Stored)}} AS {{.Column}}
+            FROM {{.Source}} AS _s
+            WHERE {{.Within}}
+            GROUP BY {{.Groups}}window_start
 {{- end}}
-{{- else}}
-        arraySum(mapValues(maxMap(map(toUnixTimestamp(window_start), _s.hits)))) AS hits
-{{- range .Measures}},
-        {{.Merge (print "_s." .State)}} AS {{.Column}}
-{{- if and $.Forgets .Expires}},
-        uniqExactIf(window_start, {{$.Had .}}) = uniqExactIf(window_start, {{$.Has .}}) AS {{.Whole}}
+        ) AS _w
+        GROUP BY {{.Groups}}_start
+{{- if .Finished}}
+        UNION ALL
+        SELECT {{.Groups}}{{.Start}}, 0{{range .Measures}}, {{if .Additive}}{{.Empty}}{{else if $.Second}}{{.Stored}}{{else}}{{.State}}{{end}}{{end}}{{range .Flags}}, 0{{end}}
+        FROM {{if .Second}}{{.State}}{{else}}{{.Source}}{{end}}
+        WHERE {{.Within}}
 {{- end}}
-{{- end}}
-{{- end}}
-    FROM {{.Source}} AS _s
-    WHERE {{.Range}} AND toUnixTimestamp({{.Start}}) IN ({{.List}})
-{{- end}}
+    ) AS _n
     GROUP BY {{.Groups}}_start
+{{- end}}
 )

@@ -38,11 +38,11 @@ func TestSetFunctions(t *testing.T) {
 func TestSetSize(t *testing.T) {
 	c := open(t)
 	j := clicks()
-	j.Rollups = j.Rollups[:1]
+	j.Rollups = j.Rollups[:2]
 	j.Spec.By, j.Spec.Dedupe = nil, nil
 	j.Spec.Measures = []window.Measure{{Name: "people", Kind: set.Kind, Path: "who"}}
 	s := install(t, c, j)
-	state, rollup := c.Name("clicks_state"), c.Name("clicks_1m_rollup")
+	state, rollup := c.Name("clicks_state"), c.Name("clicks_1h_rollup")
 	const ids = 1_000_000
 	for round, n := range []int{ids * 9 / 10, ids} {
 		run(t, c, fmt.Sprintf("INSERT INTO %s (window_start, hits, people_ids, flushed_in) SELECT toDateTime(%d, 'UTC'), map(1, %d), groupUniqArray(toUInt32(bitAnd(xxHash64(toString(number)), 4294967295))), %d FROM numbers(%[3]d)", state, noon/1000, n, 10+10*round))
@@ -58,7 +58,7 @@ func TestSetSize(t *testing.T) {
 		t.Errorf("the rollup has %s, want %s", got, want)
 	}
 	var bytes uint64
-	if _, err := fmt.Sscanf(one(t, c, "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = "+wire.Text(c.Config.Database)+" AND table = 'clicks_1m_rollup'"), "(%d)", &bytes); err != nil {
+	if _, err := fmt.Sscanf(one(t, c, "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = "+wire.Text(c.Config.Database)+" AND table = 'clicks_1h_rollup'"), "(%d)", &bytes); err != nil {
 		t.Fatal(err)
 	}
 	if each := float64(bytes) / ids; each > 2.6 || each < 1 {

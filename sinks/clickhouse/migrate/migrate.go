@@ -176,6 +176,9 @@ func Objects(l *schema.Layout) (tables, views []string) {
 	for _, v := range l.Levels {
 		tables = append(tables, v.Table)
 		views = append(views, v.View)
+		if (schema.LevelData{Layout: l}).Finished() != nil {
+			views = append(views, v.States())
+		}
 	}
 	return tables, slices.Concat(views, questions.Names(l))
 }

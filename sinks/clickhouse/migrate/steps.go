@@ -25,6 +25,7 @@ type rollupTable struct {
 	job   *schema.Layout
 	where string // the condition for its rows in weir_rollups
 	anew  bool   // it lacks what the rows that it is made from hold now
+	bare  bool   // it was the first rollup, and has no states
 }
 
 // Steps returns the statements that make the database what the layouts need.
@@ -41,7 +42,13 @@ func Steps(c *wire.DB, inv *Inventory, layouts []*schema.Layout) ([]Statement, e
 			return nil, err
 		}
 		for i, v := range l.Levels {
-			m.rollups[v.Table] = &rollupTable{l, fmt.Sprintf("%s AND rollup = %d", l.Where(), v.Seconds), inv.otherSource(l, i) || inv.comesBack(l, i)}
+			other, first := inv.otherSource(l, i)
+			m.rollups[v.Table] = &rollupTable{l, fmt.Sprintf("%s AND rollup = %d", l.Where(), v.Seconds), other || inv.comesBack(l, i), first}
+		}
+	}
+	for _, l := range layouts {
+		if t, there := inv.tables[l.StateTable()]; there && lives(t.as["TTL"]) < int64(l.Keep/time.Second) {
+			m.note(l.StateTable(), &rollupTable{job: l}, 0)
 		}
 	}
 	for _, t := range schema.TablesOf(layouts) {
@@ -91,7 +98,7 @@ func (m *migrating) forget(table, to string, r *rollupTable) {
 	m.step(table+schema.Progressed, forgetProgress(m.DB, to, r.where))
 }
 
-// note notes since when a rollup is whole whose rows have lived for keep seconds so far, 0 if
+// note notes since when a rollup, or the state table, is whole whose rows have lived for keep seconds so far, 0 if
 // there were none.
 func (m *migrating) note(table string, r *rollupTable, keep int64) {
 	if since := m.inv.wholeFrom(r.job, table, keep, time.Now().Unix()); since != m.inv.whole(table) {
@@ -128,7 +135,7 @@ func (m *migrating) table(t *schema.Table) error {
 			rollup.anew = true
 			m.note(t.Name, rollup, lives(ttl))
 		}
-		if m.inv.returns(rollup.job, t.Name) {
+		if rollup.bare || m.inv.returns(rollup.job, t.Name) {
 			m.note(t.Name, rollup, 0)
 		}
 		if rollup.anew {

@@ -31,11 +31,12 @@ func (inv *Inventory) mark(l *schema.Layout) {
 	for i := range l.Levels {
 		l.Levels[i].WholeSince = inv.whole(l.Levels[i].Table)
 	}
+	l.Levels[0].WholeSince = max(l.Levels[0].WholeSince, inv.whole(l.StateTable())) // which has its states
 }
 
 // wholeFrom returns since when a rollup will be whole that is made anew now, from the rows that are there:
-// state rows or those of the next shorter rollup, and its own rows, which have lived for keep seconds so
-// far. Like all that goes by what expires, it has a margin, because the making may be late.
+// state rows or those of the next shorter rollup, for the second both, and its own rows, which have lived for keep seconds so
+// far. It says the same of the state table, whose rows live longer from now on. Like all that goes by what expires, it has a margin, because the making may be late.
 func (inv *Inventory) wholeFrom(l *schema.Layout, table string, keep, now int64) int64 {
 	r := inv.registered(l, "")
 	if r == nil {
@@ -44,8 +45,11 @@ func (inv *Inventory) wholeFrom(l *schema.Layout, table string, keep, now int64)
 	living := func(keep, whole int64) int64 { return max(now-schema.Unexpired(keep), whole, 0) }
 	since := living(int64(r.Keep), r.Raised)
 	i := slices.IndexFunc(l.Levels, func(v schema.Level) bool { return v.Table == table })
+	if i > 1 {
+		since = 0
+	}
 	if i > 0 {
-		since = living(inv.lives(&l.Levels[i-1]), inv.whole(l.Levels[i-1].Table))
+		since = max(since, living(inv.lives(&l.Levels[i-1]), inv.whole(l.Levels[i-1].Table)))
 	}
 	if keep > 0 {
 		since = min(since, living(keep, inv.whole(table)))
@@ -71,12 +75,13 @@ func (inv *Inventory) returns(l *schema.Layout, table string) bool {
 }
 
 // otherSource reports whether a level is made from other rows than when its view was made:
-// from a rollup that is new to the list, or from a shorter one because one was removed.
-func (inv *Inventory) otherSource(l *schema.Layout, i int) bool {
+// from a rollup that is new to the list, or from a shorter one because one was removed. first says that
+// it was the first one until now, which has no states.
+func (inv *Inventory) otherSource(l *schema.Layout, i int) (other, first bool) {
 	v := l.Levels[i]
 	view := inv.recorded[v.View]
 	if inv.newest(l) > l.Spec.Version || !strings.Contains(view, v.Table) { // it shows another version
-		return false
+		return false, false
 	}
 	var was, now string
 	if i > 0 {
@@ -88,7 +93,7 @@ func (inv *Inventory) otherSource(l *schema.Layout, i int) bool {
 			was, longest = l.Prefix+m[1], seconds
 		}
 	}
-	return was != now
+	return was != now, was == "" && now != ""
 }
 
 // comesBack reports whether a measure of the job was counted before and is not in the view of a level.

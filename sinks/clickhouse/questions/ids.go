@@ -157,7 +157,6 @@ type source struct {
 	Ids, States string
 	only        string // a condition of rows
 	place       func(moment string) string
-	expired     string // a condition that the ids of a row of a rollup have expired
 }
 
 // Sources returns the states that are read: of the measure that is asked for or, where each
@@ -166,10 +165,10 @@ func (d idsData) Sources() (all []source) {
 	if !d.steps {
 		stored := d.measured(func(m *schema.Measure) string { return fmt.Sprintf(m.SQL.IDs, m.Stored()) })
 		rolled := d.measured(func(m *schema.Measure) string { return fmt.Sprintf(m.SQL.IDs, m.State()) })
-		return []source{{d, stored, rolled, "", d.place, d.measured(d.Level.Lost)}}
+		return []source{{d, stored, rolled, "", d.place}}
 	}
 	for _, m := range identified(d.Layout) {
-		all = append(all, source{d, fmt.Sprintf(m.SQL.IDs, m.Stored()), fmt.Sprintf(m.SQL.IDs, m.State()), d.takes(m), func(moment string) string { return d.placed(m, moment) }, d.Level.Lost(m)})
+		all = append(all, source{d, fmt.Sprintf(m.SQL.IDs, m.Stored()), fmt.Sprintf(m.SQL.IDs, m.State()), d.takes(m), func(moment string) string { return d.placed(m, moment) }})
 	}
 	return all
 }
@@ -177,14 +176,14 @@ func (d idsData) Sources() (all []source) {
 // Place returns an expression for the place of the window that a moment is in, and Used a
 // condition for the rows that make up the answer: see overData.Used.
 func (s source) Place(moment string) string { return s.place(moment) }
-func (s source) Used(moment, place string) string {
-	return s.d.Used(moment, place) + s.only
+func (s source) Used(moment, place, part string) string {
+	return s.d.Used(moment, place, part) + s.only
 }
 
 // Kept returns an expression for the ids of a row of the level with a place. The query fails with a
 // text for people if they are gone: not kept any more.
 func (s source) Kept(place, gone, ids string) string {
-	for _, v := range s.d.Levels() {
+	for _, v := range s.d.Longer() {
 		if v.Level.KeepStates == 0 {
 			continue
 		}
@@ -194,17 +193,9 @@ func (s source) Kept(place, gone, ids string) string {
 	return ids
 }
 
-// Gone returns a condition that the ids of a row of a level are not kept any more. Forgets reports
-// whether there can be such rows.
-func (s source) Gone(v schema.LevelData) string {
-	if v.Level.KeepStates == 0 {
-		return "0"
-	}
-	return s.expired
-}
-
+// Forgets reports whether there can be rows whose ids are not kept any more.
 func (s source) Forgets() bool {
-	return slices.ContainsFunc(s.d.Levels(), func(v schema.LevelData) bool { return v.Level.KeepStates > 0 })
+	return slices.ContainsFunc(s.d.Longer(), func(v schema.LevelData) bool { return v.Level.KeepStates > 0 })
 }
 
 // panesOf returns a form of the shortest windows of the job, called panes here, from one moment
@@ -215,13 +206,13 @@ func panesOf(l *schema.Layout, name, from, until string) form {
 	all := []check{
 		{fmt.Sprintf("(%s - %s) / %d > %d", until, from, v.Seconds, panesMost), fmt.Sprintf("more than %d windows of %s: make the range shorter", panesMost, schema.Span(v.Window))},
 	}
-	if v.Keep > 0 {
-		all = append(all, check{fmt.Sprintf("%s < toInt64(toUnixTimestamp(now())) - %d", from, int64(v.Keep/time.Second)),
-			fmt.Sprintf("windows of %s are kept for %s, and the question needs older ones: ask for later ones", schema.Span(v.Window), schema.Span(v.Keep))})
+	if v.Reach > 0 {
+		all = append(all, check{fmt.Sprintf("%s < toInt64(toUnixTimestamp(now())) - %d", from, int64(v.Reach/time.Second)),
+			"ids of windows of " + schema.Span(v.Window) + " are not kept for so long: ask for later ones"})
 	}
 	if v.WholeSince > 0 {
 		all = append(all, check{fmt.Sprintf("%s < %d", from, v.WholeSince),
-			fmt.Sprintf("windows of %s that begin before %s UTC are not whole, because rows had expired when their rollup was added or its keep made longer, and the question needs them: ask for later ones", schema.Span(v.Window), time.Unix(v.WholeSince, 0).UTC().Format(time.DateTime))})
+			fmt.Sprintf("windows of %s that begin before %s UTC are not whole, because rows had expired when their rollup was added or a keep made longer, and the question needs them: ask for later ones", schema.Span(v.Window), time.Unix(v.WholeSince, 0).UTC().Format(time.DateTime))})
 	}
 	return form{name: name, same: "(1, %[1]s, %[2]s).1 = 1", within: within, checks: func(*schema.Layout) []check { return all }}
 }

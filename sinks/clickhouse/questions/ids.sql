@@ -5,14 +5,13 @@ puts together, and so as fresh. States of one place are not merged here. */ -}}
             {{end}}SELECT {{$.By}}{{.Place "_start"}} AS _place, {{.Kept "_level" "_gone" "_r._ids"}} AS _ids
             FROM
             (
-                SELECT {{$.Groups}}{{$.Shortest.Start}} AS _start, 1 AS _level, {{.Ids}} AS _ids{{if .Forgets}}, 0 AS _gone{{end}}
+                SELECT {{$.Groups}}{{$.Shortest.Start}} AS _start, 1 AS _level, {{$.Part $.Shortest}} AS _part, {{.Ids}} AS _ids{{if .Forgets}}, 0 AS _gone{{end}}
                 FROM {{$.State}}
-                WHERE {{$.Shortest.Start}} IN (_tail.1)
-{{- range $.Levels}}
+{{- range $.Longer}}
                 UNION ALL
-                SELECT {{$.Groups}}window_start, {{.Place}}, {{$s.States}}{{if $s.Forgets}}, {{$s.Gone .}}{{end}}
+                SELECT {{$.Groups}}window_start, {{.Place}}, {{$.Part .}}, {{$s.States}}{{if $s.Forgets}}, {{.Level.Lost "rolled_at"}}{{end}}
                 FROM {{.Table}}
 {{- end}}
             ) AS _r
-            WHERE {{.Used "_start" "_level"}}
+            WHERE {{.Used "_start" "_level" "_part"}}
 {{- end}}

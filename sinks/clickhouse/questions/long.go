@@ -18,14 +18,14 @@ import (
 // These views are of all group columns and of none. Where a question is about some of the
 // columns, the same statement is asked with these columns, instead of a view.
 
-// Rollups returns the rollups of the job, shortest first, and how long its state rows are kept;
-// nothing if no server has what all shards have.
+// Rollups returns the rollups of the job, shortest first, each with the Keep of what it can be asked for, and how long
+// state rows are kept; nothing if no server has what all shards have.
 func (s *Reader) Rollups() (all []schema.Rollup, states time.Duration) {
 	if s.client.Sharded() && !s.client.Wide {
 		return nil, 0
 	}
 	for _, v := range s.layout.Levels {
-		all = append(all, v.Rollup)
+		all = append(all, schema.Rollup{Window: v.Window, Keep: v.Reach})
 	}
 	return all, s.layout.Keep
 }

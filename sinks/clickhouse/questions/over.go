@@ -283,33 +283,49 @@ func (d overData) inside(start string, seconds int64) string {
 	return fmt.Sprintf("("+d.same+")", start, fmt.Sprintf("(%s + %d)", start, seconds-1))
 }
 
-// whole returns a condition that the level's window that a moment is in lies within one
-// step and has every row.
-func (d overData) whole(v schema.LevelData, moment string) string {
-	start := fmt.Sprintf("toDateTime(intDiv(toUnixTimestamp(%s), %d) * %[2]d, 'UTC')", moment, v.Seconds())
-	return fmt.Sprintf("(%s NOT IN (_tail.%d) AND %s)", start, v.Place(), d.inside(start, v.Seconds()))
+// longest returns the place of the longest level whose window that a moment is in lies within one step. With done,
+// it has every row, too. It is the first level if there is none: no window of that one lies in two steps, which
+// layout.calendar and multiples see to.
+func (d overData) longest(moment string, done bool) string {
+	var all []string
+	for _, v := range slices.Backward(d.Longer()) {
+		start := fmt.Sprintf("toDateTime(intDiv(toUnixTimestamp(%s), %d) * %[2]d, 'UTC')", moment, v.Seconds())
+		within := d.inside(start, v.Seconds())
+		if done {
+			within = fmt.Sprintf("(%s NOT IN (_tail.%d) AND %s)", start, v.Place(), within)
+		}
+		all = append(all, within, fmt.Sprint(v.Place()))
+	}
+	return "multiIf(" + strings.Join(all, ", ") + ", 1)"
 }
 
-// Used returns a condition for the rows that make up the answer, of which each is of a window that
-// starts at a moment, and of the level with a place. That level is the one of the longest whole
-// window that the moment is in, and the first one if there is none. So windows of the first level
-// are taken also if they are in the live tail. None of them lies in two steps, which
-// layout.calendar and multiples see to.
-func (d overData) Used(moment, place string) string {
+// Used returns a condition for the rows that make up the answer, of which each is of a window that starts at a
+// moment, of the level with a place, and has a part: see over.sql.
+func (d overData) Used(moment, place, part string) string {
 	used := d.Within(moment)
-	if len(d.Levels()) == 1 {
+	if d.First {
 		return used
 	}
-	var longest []string
-	for _, v := range slices.Backward(d.Levels()[1:]) {
-		longest = append(longest, d.whole(v, moment), fmt.Sprint(v.Place()))
-	}
-	return used + " AND " + place + " = multiIf(" + strings.Join(longest, ", ") + ", 1)"
+	return used + fmt.Sprintf(" AND if(%[1]s = 0, %[2]s = %[3]s, %[2]s = %[4]s OR (%[1]s = 2 AND %[2]s < %[4]s))", part, place, d.longest(moment, true), d.longest(moment, false))
 }
+
+// Part returns the part of a row with states of a level.
+func (d overData) Part(v schema.LevelData) string {
+	switch {
+	case v.Index == d.Index:
+		return "1"
+	case v.First:
+		return fmt.Sprintf("if(%s IN (_tail.%d), 2, 1)", v.Start(), d.Fresh())
+	}
+	return fmt.Sprintf("if(rolled_in >= _at.%d, 2, 1)", v.Next().Place())
+}
+
+// Longer returns the levels but the first.
+func (d overData) Longer() []schema.LevelData { return d.Levels()[1:] }
 
 // Forgotten returns the measures whose states may have expired.
 func (d overData) Forgotten() (all []*schema.Measure) {
-	forgets := slices.ContainsFunc(d.Layout.Levels, func(v schema.Level) bool { return v.KeepStates > 0 })
+	forgets := slices.ContainsFunc(d.Layout.Levels[1:], func(v schema.Level) bool { return v.KeepStates > 0 })
 	for _, m := range d.Measures() {
 		if forgets && m.Expires() {
 			all = append(all, m)
@@ -338,7 +354,7 @@ func (d overData) Answer(m *schema.Measure) string {
 	for name, value := range m.Selected(m.Number(m.Plus("_o." + m.Column()))) {
 		if forgets {
 			_, none := unknown(cmp.Or(m.SQL.ViewType, m.SQL.NumberType))
-			value = fmt.Sprintf("if(max(_o.%s), %s, %s)", m.Held(), none, value)
+			value = fmt.Sprintf("if(max(_o._gone), %s, %s)", none, value)
 		}
 		all = append(all, value+" AS "+wire.Quote(name))
 	}
@@ -352,8 +368,8 @@ func (d overData) Kept() string {
 	var all []string
 	for i, v := range d.Layout.Levels {
 		var since []string
-		if v.Keep > 0 {
-			since = append(since, fmt.Sprintf("window_start >= now('UTC') - %d", int64(v.Keep/time.Second)))
+		if v.Reach > 0 {
+			since = append(since, fmt.Sprintf("window_start >= now('UTC') - %d", int64(v.Reach/time.Second)))
 		}
 		if v.WholeSince > 0 {
 			since = append(since, fmt.Sprintf("window_start >= toDateTime(%d, 'UTC')", v.WholeSince))

@@ -28,9 +28,8 @@ func NewReader(c *wire.DB, l *schema.Layout) *Reader { return &Reader{c, l} }
 // This file reads windows back for live answers, which merge them with what is in
 // memory.
 //
-// State rows live as long as Job.Keep says. Windows that may be older are read from the
-// shortest rollup too, if it has the job's own windows: it has the same counts and
-// states, merged, for as long as it is kept. Places are in no rollup.
+// State rows live as long as Job.Keep says. The shortest rollup has the counts of older windows, for as long as
+// it is kept, if it has the job's own windows. So it is known of a window, too, that its state rows have expired.
 
 // selects returns the condition for a range's rows. It writes the texts of a group in
 // hexadecimal, so that none can end its literal.
@@ -56,8 +55,8 @@ func ceilSeconds(t event.Time) int64 {
 
 func (s *Reader) stateTable() string { return s.client.Name(s.layout.StateTable()) }
 
-// archive returns the rollup to read a range from besides the state rows: "" if
-// no state row can have expired yet, or if there is no such rollup.
+// archive returns the rollup that has the counts of a range, too: "" if no state row can have expired yet, or if there
+// is no such rollup.
 func (s *Reader) archive(r *window.Range) string {
 	const margin = time.Hour // more than clocks differ, and than a row takes to get into the rollup
 	expired := event.Time(time.Now().Add(margin - s.layout.Keep).UnixMilli())
@@ -91,12 +90,7 @@ func (s *Reader) states(r *window.Range, m int) (sql string, ms *schema.Measure,
 	if ms == nil || ms.Kind.ByMember {
 		return "", nil, fmt.Errorf("clickhouse: job %s: measure %d has no state", s.layout.Spec.Job, m)
 	}
-	by, where := s.layout.Groups()+"window_start, ", s.selects(r)
-	sql = "SELECT " + by + ms.Stored() + " AS _st FROM " + s.stateTable() + " WHERE " + where
-	if a := s.archive(r); a != "" {
-		sql += " UNION ALL SELECT " + by + ms.State() + " AS _st FROM " + a + " WHERE " + where
-	}
-	return sql, ms, nil
+	return "SELECT " + s.layout.Groups() + "window_start, " + ms.Stored() + " AS _st FROM " + s.stateTable() + " WHERE " + s.selects(r), ms, nil
 }
 
 // merging is states for a measure whose states merge over rows.
@@ -148,7 +142,7 @@ func (s *Reader) Rows(ctx context.Context, r *window.Range, m int, into *window.
 		if err != nil {
 			return err
 		}
-		if err := s.whole(ctx, r, ms); err != nil {
+		if err := s.whole(ctx, r); err != nil {
 			return err
 		}
 		what, value, from = "measure "+ms.Name, ms.Bytes(ms.Merge("_st")), "("+rows+")"
@@ -184,27 +178,22 @@ func (s *Reader) Rows(ctx context.Context, r *window.Range, m int, into *window.
 	})
 }
 
-// whole returns an error if states of the measure have expired in the range while their
-// rows have not: the states that are left would give an answer that is too low.
-func (s *Reader) whole(ctx context.Context, r *window.Range, m *schema.Measure) error {
-	v := &s.layout.Levels[0]
-	a, keep := s.archive(r), v.KeepStates
-	if a == "" || !m.Expires() || keep == 0 {
+// whole returns an error if state rows have expired in the range: those that are left would give an answer
+// that is too low.
+func (s *Reader) whole(ctx context.Context, r *window.Range) error {
+	a := s.archive(r)
+	if a == "" {
 		return nil
-	}
-	present := "1"
-	if !m.SQL.Expires {
-		present = m.Number(m.Stored()) + " > 0"
 	}
 	by, where := s.layout.Groups()+"window_start", " WHERE "+s.selects(r)
 	sql := "SELECT uniqExact(window_start), toInt64(toUnixTimestamp(max(window_start))) FROM (" +
-		"SELECT " + by + ", max(_had) AS _known, max(_has) AS _held FROM (" +
-		"SELECT " + by + ", " + v.Had(m, "") + " AS _had, " + v.Has(m, "") + " AS _has FROM " + a + where +
-		" UNION ALL SELECT " + by + ", 0 AS _had, " + present + " AS _has FROM " + s.stateTable() + where +
-		") GROUP BY " + by + ") WHERE _known > 0 AND _held = 0"
+		"SELECT " + by + ", max(_known) AS _counted, max(_n) AS _held FROM (" +
+		"SELECT " + by + ", toUInt64(hits) AS _known, 0 AS _n FROM " + a + where +
+		" UNION ALL SELECT " + by + ", 0, arraySum(mapValues(maxMap(hits))) FROM " + s.stateTable() + where + " GROUP BY " + by +
+		") GROUP BY " + by + ") WHERE _counted > _held"
 	var gone uint64
 	var last int64
-	what := "read measure " + m.Name + " of " + s.layout.Spec.Job
+	what := "read the states of " + s.layout.Spec.Job
 	err := s.asked(r).Question(ctx, what, sql, func(scan func(...any) error) error {
 		var n uint64 // of one shard, whose windows are mostly those of the others
 		var at int64
@@ -213,8 +202,8 @@ func (s *Reader) whole(ctx context.Context, r *window.Range, m *schema.Measure) 
 		return err
 	})
 	if err == nil && gone > 0 {
-		return wire.Refuse(what, fmt.Sprintf("the states of %d windows of the range are not kept any more (keep_states %s), the last of %s",
-			gone, schema.Span(keep), time.Unix(last, 0).UTC().Format("20060102T1504Z")), "ask for later windows; the numbers are in "+s.layout.Levels[0].View)
+		return wire.Refuse(what, fmt.Sprintf("the states of %d windows of the range are not kept any more (keep %s), the last of %s",
+			gone, schema.Span(s.layout.Keep), time.Unix(last, 0).UTC().Format("20060102T1504Z")), "ask for later windows; the numbers are in "+s.layout.Levels[0].View)
 	}
 	return err
 }
@@ -226,7 +215,7 @@ func (s *Reader) State(ctx context.Context, r *window.Range, m int) (state []byt
 	if err != nil {
 		return nil, err
 	}
-	if err := s.whole(ctx, r, ms); err != nil {
+	if err := s.whole(ctx, r); err != nil {
 		return nil, err
 	}
 	sql := "SELECT count(), " + ms.Bytes(ms.Merge("_st")) + " FROM (" + rows + ")"
@@ -255,7 +244,7 @@ func (s *Reader) States(ctx context.Context, r *window.Range, m int, yield func(
 	if err != nil {
 		return err
 	}
-	if err := s.whole(ctx, r, ms); err != nil {
+	if err := s.whole(ctx, r); err != nil {
 		return err
 	}
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)), " + ms.Bytes(ms.Merge("_st")) + " FROM (" + rows + ") GROUP BY window_start"

@@ -23,14 +23,15 @@ type Job struct {
 	// name its keys. It may be empty.
 	Place string
 
-	// Keep is how long state rows live after they were last written. It must be
-	// longer than the window of the longest rollup, the lateness and a day together,
-	// because until then the rollups may be recomputed from these rows.
+	// Keep is how long state rows live after they were last written: the states of the shortest
+	// windows. It must be longer than the window of the longest rollup, the lateness and a day
+	// together, because until then the rollups may be recomputed from these rows.
 	Keep time.Duration
 
 	// Rollups are the tables of finished numbers, shortest window first. Each window
 	// is a multiple of the one before; the first is a multiple of the job's window.
-	// Without any, there is one of the job's window, kept for ever.
+	// Each is kept for as long as the state rows, or longer: so where these are, all that is
+	// made of them is. Without any, there is one of the job's window, kept for ever.
 	Rollups []Rollup
 }
 
@@ -42,7 +43,8 @@ type Rollup struct {
 	// KeepStates is how long a row keeps the states of measures that hold values after
 	// it was last made; zero: as long as the row lives. These states tell of each id
 	// whether it was counted, which numbers and HLL states do not. They must live long
-	// enough for the longer rollups to be made from them.
+	// enough for the longer rollups to be made from them. In the first rollup it is the
+	// job's Keep: its states are the state rows.
 	KeepStates time.Duration
 }
 
@@ -62,10 +64,14 @@ type Layout struct {
 type Level struct {
 	Rollup
 	Seconds    int64
-	Table      string // clicks_1m_rollup
-	View       string // clicks_1m
-	WholeSince int64  // Unix seconds: windows that begin earlier may lack rows, as package migrate has found; 0: none do
+	Table      string        // clicks_1m_rollup
+	View       string        // clicks_1m
+	Reach      time.Duration // for how long after their beginning its windows can be put together to others; 0: for ever
+	WholeSince int64         // Unix seconds: windows that begin earlier may lack rows, as package migrate has found; 0: none do
 }
+
+// States is the name of the view of its states.
+func (v *Level) States() string { return v.View + "_states" }
 
 // Plan derives the layout of a job and refuses what cannot be stored.
 func (j Job) Plan() (*Layout, error) {
@@ -114,9 +120,17 @@ func (j Job) Plan() (*Layout, error) {
 		bad(r.Keep >= 0, "rollup %v: negative keep", r.Window)
 		before = max(r.Window, before)
 		r.Keep, r.KeepStates = reachable(r.Keep), reachable(r.KeepStates)
+		reach := r.Keep
+		if i == 0 {
+			r.KeepStates = j.Keep
+			// The first rows of a window may have been written before it began.
+			if states := j.Keep - time.Duration(j.Spec.Skew)*time.Millisecond; slices.ContainsFunc(l.Measures, (Measure).needsStates) && (reach == 0 || states < reach) {
+				reach = states
+			}
+		}
 		name := Span(r.Window)
 		l.Levels = append(l.Levels, Level{
-			Rollup: r, Seconds: int64(r.Window / time.Second),
+			Rollup: r, Reach: reach, Seconds: int64(r.Window / time.Second),
 			Table: l.Prefix + "_" + name + "_rollup", View: j.Spec.Job + "_" + name,
 		})
 	}

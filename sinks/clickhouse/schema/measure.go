@@ -38,18 +38,15 @@ func (m *Measure) Stored() string { return wire.Quote(m.Name + m.SQL.Stored) }
 // State returns an expression for the state of a row of a rollup.
 func (m *Measure) State() string { return m.Rolled() + m.SQL.Unpacked }
 
-// Held names the states in the rows that a rollup is made from or, while it is made, whether rows still have them.
+// Held names the states in the rows that a rollup is made from.
 func (m *Measure) Held() string { return wire.Quote("_" + m.Name + "_held") }
-
-// Known names whether the window's number is known.
-func (m *Measure) Known() string { return wire.Quote("_" + m.Name + "_known") }
-
-// Whole names whether all windows still have their states.
-func (m *Measure) Whole() string { return wire.Quote("_" + m.Name + "_whole") }
 
 // Expires reports whether the states of the measure expire before the rows of a rollup: see
 // Rollup.KeepStates.
 func (m *Measure) Expires() bool { return m.Kind.HoldsValues }
+
+// needsStates reports whether the first rollup alone cannot answer for several windows.
+func (m Measure) needsStates() bool { return m.SQL != nil && (!m.Additive() || m.Expires()) }
 
 // Empty is the state of no events.
 func (m *Measure) Empty() string { return m.SQL.Empty }
@@ -83,7 +80,7 @@ func (m *Measure) Fold(state string) string {
 	return state
 }
 
-// Folded returns an aggregate for Fold of Merge, of states of one window.
+// Folded returns an aggregate for Fold of Merge, of state rows of one window.
 func (m *Measure) Folded(states string) string {
 	if m.SQL.Folded != "" {
 		return fmt.Sprintf(m.SQL.Folded, states)

@@ -292,7 +292,7 @@ func Common() []Table {
 
 // levelComment begins the comment of the table of a rollup. The length of its windows follows, by
 // which a table is known that was exchanged with another one.
-const levelComment = "Finished numbers and merged states of windows of "
+const levelComment = "Finished numbers of windows of "
 
 // TablesOf returns the tables of weir and of jobs.
 func TablesOf(layouts []*Layout) []Table {
@@ -328,7 +328,7 @@ func (l *Layout) Tables() []Table {
 		all = append(all, l.placesTableOf(m))
 	}
 
-	for _, v := range l.Levels {
+	for i, v := range l.Levels {
 		t := Table{
 			Name: v.Table, Engine: "AggregatingMergeTree", appends: true,
 			comment:   levelComment + Span(v.Window) + ".",
@@ -359,7 +359,7 @@ func (l *Layout) Tables() []Table {
 			}
 			t.Columns = append(t.Columns, numbers)
 		}
-		for m := range l.Counted {
+		for _, m := range (LevelData{Layout: l, First: i == 0}).Stated() {
 			t.Columns = append(t.Columns, m.states(m.Name+"_state", cmp.Or(m.SQL.PackedType, m.SQL.State), m.SQL.Unpacked, v.forget(m))...)
 		}
 		t.Columns = append(t.Columns, touched("rolled_at"), stamped("rolled_in"))
@@ -378,30 +378,14 @@ func (v *Level) forget(m *Measure) string {
 	return expiry("rolled_at", v.KeepStates)
 }
 
-// Had returns a condition that a row of the level, whose columns have a prefix, was made with
-// something of the measure, and has that the row still has it. Where the number goes with the
-// state, nothing tells that there was something. There a row that is too old counts as one
-// that has lost it.
-func (v *Level) Had(m *Measure, prefix string) string {
-	if m.SQL.Expires {
-		return "1"
+// Lost returns a condition that rows of the level that were made at a time have lost their states of measures that
+// Expire.
+func (v *Level) Lost(made string) string {
+	if v.KeepStates == 0 {
+		return "0"
 	}
-	return prefix + m.Column() + " > 0"
+	return fmt.Sprintf("%s <= now('UTC') - %d", made, int64(v.KeepStates/time.Second))
 }
-
-// Has returns a condition that such a row still has it.
-func (v *Level) Has(m *Measure, prefix string) string {
-	switch {
-	case !m.SQL.Expires:
-		return m.Number(prefix+m.State()) + " > 0"
-	case v.KeepStates == 0:
-		return "1"
-	}
-	return fmt.Sprintf("%srolled_at > now('UTC') - %d", prefix, int64(v.KeepStates/time.Second))
-}
-
-// Lost returns a condition that a row of the level has lost what it had of the measure.
-func (v *Level) Lost(m *Measure) string { return v.Had(m, "") + " AND NOT (" + v.Has(m, "") + ")" }
 
 // Keys returns the names of the group columns, quoted.
 func (l *Layout) Keys() []string {

@@ -1,15 +1,15 @@
-{{- /* Hits and merged states of the windows of the first rollup that it may lack rows of,
-from the state rows. ClickHouse pushes predicates on groups and window_start down to the
+{{- /* Hits and merged states of windows of the first rollup, from the state rows: of those that it may
+lack rows of, unless others are chosen. ClickHouse pushes predicates on groups and window_start down to the
 state table. */ -}}
 {{- if .Same -}}
 SELECT
             {{.Groups}}window_start,
             {{.Hits}} AS hits
 {{- range .Measures}},
-            {{.Fold (.Merge (print "_s." .Stored))}} AS {{.Column}}
+            {{.Folded (print "_s." .Stored)}} AS {{.Column}}
 {{- end}}
         FROM {{.State}} AS _s
-        WHERE window_start IN (_tail.1)
+        WHERE {{.Chosen}}
         GROUP BY {{.Groups}}window_start
 {{- else -}}
 SELECT
@@ -24,10 +24,10 @@ SELECT
                 {{.Groups}}{{.Start}} AS _start,
                 {{.Hits}} AS hits
 {{- range .Measures}},
-                {{.Fold (.Merge (print "_s." .Stored))}} AS {{.Column}}
+                {{.Folded (print "_s." .Stored)}} AS {{.Column}}
 {{- end}}
             FROM {{.State}} AS _s
-            WHERE {{.Start}} IN (_tail.1)
+            WHERE {{.Chosen}}
             GROUP BY {{.Groups}}window_start
         ) AS _v
         GROUP BY {{.Groups}}_start

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -41,6 +42,9 @@ func (l *Layout) Views(c *wire.DB) []View {
 	for i := range l.Levels {
 		d := l.Level(c, i)
 		all = append(all, NewView(c, d.Level.View, d.ViewColumns(), Render("view", d)))
+		if d.Finished() != nil {
+			all = append(all, NewView(c, d.Level.States(), d.stateColumns(), Render("states", d)))
+		}
 	}
 	for m := range l.Located {
 		columns := []Column{
@@ -61,8 +65,9 @@ type LevelData struct {
 	Below  *Level // the shorter rollup that it is made from; nil if First
 	First  bool   // it is made from state rows
 
-	totals bool // only the measures that add up
-	wide   bool // it reads the tables of all shards: see wide.go
+	only   func(*Measure) bool // the measures; nil: all
+	chosen string              // a condition for the windows of state rows that are read; empty: those of the live tail
+	wide   bool                // it reads the tables of all shards: see wide.go
 }
 
 // Level returns the data of a level for views.
@@ -122,6 +127,9 @@ func (d LevelData) Next() LevelData { return d.at(d.Index + 1) }
 // Shorter returns all levels before this one.
 func (d LevelData) Shorter() []LevelData { return d.Levels()[:d.Index] }
 
+// Between returns these without the first one, which has no states.
+func (d LevelData) Between() []LevelData { return d.Shorter()[1:] }
+
 // Levels returns the shorter levels and this one.
 func (d LevelData) Levels() (all []LevelData) {
 	for i := range d.Index + 1 {
@@ -146,12 +154,31 @@ func (d LevelData) Stamp() string {
 	return "rolled_in"
 }
 
+// Second reports whether the level is made from the first one, which has no states: the state rows have them.
+func (d LevelData) Second() bool { return d.Index == 1 }
+
+// Fresh is the place in _tail of a view of the windows of the first level whose state rows the second one may lack.
+func (d LevelData) Fresh() int { return d.Index + 2 }
+
+// Chosen is a condition for the windows of state rows that are read, and Choose returns the level with another one.
+func (d LevelData) Chosen() string { return cmp.Or(d.chosen, d.Start()+" IN (_tail.1)") }
+
+func (d LevelData) Choose(condition string) LevelData {
+	d.chosen = condition
+	return d
+}
+
 // CompleteAt is the place of the time up to which windows are complete in _at of a view.
 func (d LevelData) CompleteAt() int { return d.Index + 2 }
 
-// Totals returns the level with only the measures that add up.
+// Totals returns the level with only the measures that add up, and Counts without any.
 func (d LevelData) Totals() LevelData {
-	d.totals = true
+	d.only = (*Measure).Additive
+	return d
+}
+
+func (d LevelData) Counts() LevelData {
+	d.only = func(*Measure) bool { return false }
 	return d
 }
 
@@ -164,17 +191,27 @@ func (d LevelData) ViewColumns() []Column {
 	return append(all, Column{Name: "complete", Type: "UInt8"})
 }
 
+// stateColumns returns the columns of the view of states.
+func (d LevelData) stateColumns() []Column {
+	all := append(slices.Clone(d.Layout.By), Column{Name: "window_start", Type: UTC})
+	for _, m := range d.Finished() {
+		all = append(all, Column{Name: m.Name + "_state", Type: cmp.Or(m.SQL.AliasType, m.SQL.Plain, m.SQL.State)})
+	}
+	return all
+}
+
 // Measures returns the measures that have columns.
 func (d LevelData) Measures() []*Measure {
-	if d.totals {
-		return d.Additive()
+	all := slices.Collect(d.Layout.Counted)
+	if d.only != nil {
+		all = slices.DeleteFunc(all, func(m *Measure) bool { return !d.only(m) })
 	}
-	return slices.Collect(d.Layout.Counted)
+	return all
 }
 
 // Additive returns those that add up.
 func (d LevelData) Additive() []*Measure {
-	return slices.DeleteFunc(slices.Collect(d.Layout.Counted), func(m *Measure) bool { return !m.Additive() })
+	return slices.DeleteFunc(d.Measures(), func(m *Measure) bool { return !m.Additive() })
 }
 
 // Finished returns the others, of which rollups have finished numbers.
@@ -182,11 +219,12 @@ func (d LevelData) Finished() []*Measure {
 	return slices.DeleteFunc(d.Measures(), (*Measure).Additive)
 }
 
-// ByWindow reports whether the rows of each shorter window have to be merged before the
-// windows are put together: those of the first rollup if it is longer than the job's
-// windows, because counts by slot merge only within a window, and totals.
-func (d LevelData) ByWindow() bool {
-	return d.First && !d.Same() || !d.First && len(d.Finished()) < len(d.Measures())
+// Stated returns the measures of which the rollup has states or totals.
+func (d LevelData) Stated() []*Measure {
+	if d.First {
+		return d.Additive()
+	}
+	return d.Measures()
 }
 
 // Hits returns an expression for the hits of a window and group in state rows _s: the sum over
@@ -196,17 +234,33 @@ func (d LevelData) Hits() string {
 	return "if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2))"
 }
 
-// Forgets reports whether states can have expired in the rows that the level is made from.
-func (d LevelData) Forgets() bool { return d.Below != nil && d.Below.KeepStates > 0 }
+// A Flag says of a window, and of a group, that states which it is made from are gone.
+type Flag struct{ Name, Of string }
 
-// Had is Level.Had of these rows, _s.
-func (d LevelData) Had(m *Measure) string { return d.Below.Had(m, "_s.") }
+const (
+	noRows  = "_no_rows" // the state rows have fewer events than the first rollup has counted
+	expired = "_expired" // of measures that Expire, in the rollup below
+)
 
-// Has is Level.Has of these rows.
-func (d LevelData) Has(m *Measure) string { return d.Below.Has(m, "_s.") }
+// Flags returns the flags of rows _s of the level below, of one window.
+func (d LevelData) Flags() []Flag {
+	all := []Flag{{expired, d.Below.Lost("max(_s.rolled_at)")}}
+	if d.Second() && d.Finished() != nil {
+		all = append(all, Flag{noRows, "max(_s.hits) > max(_s._held)"})
+	}
+	return all
+}
 
-// Lost is Level.Lost, of the level's own rows.
-func (d LevelData) Lost(m *Measure) string { return d.Level.Lost(m) }
+// Gone returns the name of a measure's flag; empty if its states do not expire before they are read.
+func (d LevelData) Gone(m *Measure) string {
+	switch {
+	case d.Second() && !m.Additive():
+		return noRows
+	case !d.First && m.Expires():
+		return expired
+	}
+	return ""
+}
 
 // Same reports whether the rollup's windows are the job's own.
 func (d LevelData) Same() bool { return d.Level.Seconds*1000 == int64(d.Layout.Spec.Window) }

@@ -11,7 +11,8 @@ need no more than what merges of parts do, so they are read with FINAL, which ta
 of the time of a GROUP BY.
 
 Of a longer rollup, hits and totals in the tail are sums of windows. Numbers come from merged states:
-of state rows, of the rows of shorter rollups that the next longer one may lack, and of the rollup's own rows. */ -}}
+of the state rows that the second rollup may lack, of the rows of shorter rollups that the next longer one may
+lack, and of the rollup's own rows. */ -}}
 WITH
     (SELECT tuple({{range .Levels}}maxIf(done, rollup = {{.Seconds}}), {{end}}maxIf(complete_until, rollup = {{.Seconds}})) FROM {{.Rollups}} WHERE {{.Job}}) AS _at,
     ({{template "stale.sql" .}}) AS _tail
@@ -46,8 +47,8 @@ FROM
     (
         SELECT {{.Groups}}{{.Start}} AS _start{{range .Finished}}, {{.Stored}} AS {{.Column}}{{end}}
         FROM {{.State}}
-        WHERE {{.Shortest.Start}} IN (_tail.1)
-{{- range .Shorter}}
+        WHERE {{.Shortest.Start}} IN (_tail.{{.Fresh}})
+{{- range .Between}}
         UNION ALL
         SELECT {{.Groups}}{{$.Start}}{{range .Finished}}, {{.State}}{{end}}
         FROM {{.Table}}

@@ -93,6 +93,11 @@ func (k comparison) Several() bool {
 	return len(k.Measures()) > 0 && (k.First && !k.Same() || !k.First && k.Below.Seconds != k.Seconds())
 }
 
+// HasStates reports whether the rollup has states of a measure, and Apart whether those that it is made from are in
+// another table than its hits.
+func (k comparison) HasStates(m *schema.Measure) bool { return !k.First || m.Additive() }
+func (k comparison) Apart(m *schema.Measure) bool     { return k.Second() && !m.Additive() }
+
 // Sourced returns the column with the measure's states in the source.
 func (k comparison) Sourced(m *schema.Measure) string {
 	if k.First {
@@ -103,56 +108,39 @@ func (k comparison) Sourced(m *schema.Measure) string {
 
 // Number, StateNumber and HeldNumber return expressions for a measure's number: the
 // rollup's finished number, the number of the rollup's state, and the number of the
-// states in the source. Where the states may have expired, the expression repeats the
-// finished number, so that no difference shows. Where the finished number may have expired
-// with them, all three are 0.
+// states in the source.
 func (k comparison) Number(m *schema.Measure) string {
-	number := "max(_n." + m.Column() + ")"
 	if m.Additive() {
-		number = ofRollup(m)
+		return k.StateNumber(m)
 	}
-	if m.SQL.Expires {
-		return k.unless(m, true, true, number, "0")
-	}
-	return number
+	return "max(_n." + m.Column() + ")"
 }
 
 func (k comparison) StateNumber(m *schema.Measure) string {
-	return k.unless(m, true, m.SQL.Expires, ofRollup(m), k.expired(m))
+	if !k.HasStates(m) {
+		return k.Number(m)
+	}
+	return "maxIf(_n." + m.Rolled() + ", _n._finished)"
 }
 
 func (k comparison) HeldNumber(m *schema.Measure) string {
-	return k.unless(m, m.SQL.Expires, true, "maxIf(_n."+m.Rolled()+", NOT _n._finished)", k.expired(m))
+	return "maxIf(_n." + m.Rolled() + ", NOT _n._finished)"
 }
 
-// ofRollup is the number of the rollup's state.
-func ofRollup(m *schema.Measure) string { return "maxIf(_n." + m.Rolled() + ", _n._finished)" }
-
-// expired is what is compared in place of a number whose states may have expired.
-func (k comparison) expired(m *schema.Measure) string {
-	if m.SQL.Expires {
-		return "0"
+// Judged returns a condition that no state of the measure can have expired, in the rollup or in the rows that it is
+// made from.
+func (k comparison) Judged(m *schema.Measure) string {
+	all := []string{"1"}
+	if k.Apart(m) {
+		all = append(all, "sum(_n._rows) = sum(_n._held)")
 	}
-	return k.Number(m)
-}
-
-// unless returns a number, or another one if states of the measure may have expired in the
-// rollup, if own, or in the rows that it is made from, if source.
-func (k comparison) unless(m *schema.Measure, own, source bool, number, other string) string {
-	if !m.Expires() {
-		return number
+	if m.Expires() {
+		all = append(all, "max(_n._made) > "+k.since(k.Level.KeepStates))
+		if !k.First && !k.Apart(m) {
+			all = append(all, "min(_n._oldest) > "+k.since(k.Below.KeepStates))
+		}
 	}
-	var kept []string
-	if keep := k.Level.KeepStates; own && keep > 0 {
-		kept = append(kept, "max(_n._made) > "+k.since(keep))
-	}
-	if source && !k.First && k.Below.KeepStates > 0 {
-		kept = append(kept, "min(_n._oldest) > "+k.since(k.Below.KeepStates))
-	}
-	if kept == nil {
-		return number
-	}
-	return "if(" + strings.Join(kept, " AND ") + ", " + number + ", " + other + ")"
+	return strings.Join(all, " AND ")
 }
 
 // Spill returns how many bytes of sketches a statement holds in memory before it uses
