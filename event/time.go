@@ -1,6 +1,7 @@
 package event
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -63,7 +64,11 @@ func (v Value) Time(u Unit) (Time, bool) {
 			return 0, false
 		}
 		if u == ISO8601 {
-			return parseISO8601(v.Bytes)
+			if t, ok := parseISO8601(v.Bytes); ok {
+				return t, true
+			}
+			var room [64]byte
+			return parseISO8601(foreignTime(room[:0], v.Bytes))
 		}
 		return parseRFC3339(v.Bytes)
 	}
@@ -239,6 +244,47 @@ func parseISO8601(b []byte) (Time, bool) {
 	}
 	t := (Time(days*24*60+minutes-offset)*60+Time(second))*1000 + ms
 	return t, ok && t <= maxTime && t >= -maxTime
+}
+
+// foreignTime appends a time in the form that parseISO8601 reads, of one in a form that other systems print:
+//
+//	2026-11-20 10:05:00 +0100, 2026-11-20 10:05:00 UTC   Ruby, Go, Snowflake, BigQuery
+//	2026-11-20T10:05:00Z[UTC]                            Java's ZonedDateTime
+//	Fri, 20 Nov 2026 10:05:00 GMT                        HTTP
+//	20261120T100500Z                                     the basic form of ISO 8601
+//
+// It returns nil for any other text.
+func foreignTime(to, b []byte) []byte {
+	const httpDate, months = len("Fri, 20 Nov 2026 10:05:00 GMT"), "JanFebMarAprMayJunJulAugSepOctNovDec"
+	if len(b) > 48 {
+		return nil
+	}
+	if len(b) == httpDate && b[3] == ',' && b[7] == ' ' && b[11] == ' ' && b[16] == ' ' && string(b[25:]) == " GMT" {
+		month := strings.Index(months, string(b[8:11]))
+		if month < 0 || month%3 != 0 {
+			return nil
+		}
+		month = month/3 + 1
+		to = append(append(to, b[12:16]...), '-', '0'+byte(month/10), '0'+byte(month%10), '-')
+		return append(append(append(append(to, b[5:7]...), 'T'), b[17:25]...), 'Z')
+	}
+	if len(b) >= len("20061102T150405") && b[8]|0x20 == 't' && digits(b, 0) == 8 && digits(b, 9) >= 15 {
+		to = append(append(append(to, b[:4]...), '-'), b[4:6]...)
+		to = append(append(append(append(to, '-'), b[6:8]...), 'T'), b[9:11]...)
+		to = append(append(append(append(to, ':'), b[11:13]...), ':'), b[13:15]...)
+		return append(to, b[15:]...)
+	}
+	if n := bytes.LastIndexByte(b, '['); n > 0 && b[len(b)-1] == ']' {
+		b = b[:n]
+	}
+	n := len(b)
+	if n > 4 && (string(b[n-4:]) == " UTC" || string(b[n-4:]) == " GMT") {
+		return append(append(to, b[:n-4]...), 'Z')
+	}
+	if at := bytes.LastIndexByte(b, ' '); at >= len("2006-01-02T15:04") && at+1 < n && (b[at+1] == '+' || b[at+1] == '-') {
+		return append(append(to, b[:at]...), b[at+1:]...)
+	}
+	return append(to, b...)
 }
 
 // date reads a date such as 2006-01-02 as days since the epoch. Whether b has so

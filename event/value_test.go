@@ -1,6 +1,7 @@
 package event
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -234,6 +235,16 @@ func checkISO8601(t *testing.T, text string) {
 	t.Helper()
 	var want time.Time
 	m := iso8601.FindStringSubmatch(text)
+	for i := 0; m == nil && i < len(foreign) && len(text) <= 48; i++ {
+		if f := foreign[i]; f.form.MatchString(text) {
+			plain := regexp.MustCompile(`\[[^\[]*\]$`).ReplaceAllString(f.form.ReplaceAllString(text, f.plain), "")
+			for k, month := range months {
+				plain = strings.Replace(plain, "-"+month+"-", fmt.Sprintf("-%02d-", k+1), 1)
+			}
+			m = iso8601.FindStringSubmatch(plain)
+			break
+		}
+	}
 	wantOK := m != nil
 	if wantOK {
 		layout, zone := "2006-01-02", strings.ToUpper(m[6])
@@ -267,13 +278,28 @@ func checkISO8601(t *testing.T, text string) {
 	}
 }
 
+var months = strings.Fields("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec")
+
+// foreign are forms that other systems print, and how each is written plainly.
+var foreign = []struct {
+	form  *regexp.Regexp
+	plain string
+}{
+	{regexp.MustCompile(`(?s)^.{3},.(..) ([A-Z][a-z][a-z]) (.{4}) (.{8}) GMT$`), "$3-$2-${1}T${4}Z"},
+	{regexp.MustCompile(`(?s)^(\d{4})(\d\d)(\d\d)[Tt](\d\d)(\d\d)(\d\d)(.*)$`), "$1-$2-${3}T$4:$5:$6$7"},
+	{regexp.MustCompile(`(?s)^(.+) (UTC|GMT)(\[[^\[]*\])?$`), "${1}Z"},
+	{regexp.MustCompile(`(?s)^(.{16,}) ([+-][^ \[]*)(\[[^\[]*\])?$`), "$1$2"},
+	{regexp.MustCompile(`(?s)^(.+)\[[^\[]*\]$`), "$1"},
+}
+
 // near are times that RFC 3339 does not have, and texts that only look like them.
 var near = []string{
 	"2026-11-20", "2026-11-20T10:05", "2026-11-20 10:05", "2026-11-20 10:05:00", "2026-11-20 10:05:00.123456", "2026-11-20T10:05:00,5", "2026-11-20T10:05:00+0200",
 	"2026-11-20 10:05:00+02", "2026-11-20 10:05:00.123-0930", "2026-11-20T10:05Z", "2026-11-20T10:05+01", "2024-02-29", "2023-02-29", "0000-01-01", "9999-12-31 23:59:59.9999",
 	"2026-11-20T", "2026-11-20T1", "2026-11-20T10", "2026-11-20T10:", "2026-11-20T10:0", "2026-11-20T10:05:", "2026-11-20T10:05:0", "2026-11-20T10:05:00.", "2026-11-20T10:05:00,", "2026-11-20T10:05:00.Z",
 	"2026-11-20T10:05:00+", "2026-11-20T10:05:00+2", "2026-11-20T10:05:00+020", "2026-11-20T10:05:00+02:0", "2026-11-20T10:05:00+02000", "2026-11-20T10:05:00+24", "2026-11-20T10:05:00+0260", "2026-11-20T10:05:00 +02", "2026-11-20Z",
-	"2026-11-20T10:05.5", "20261120", "20261120T100500Z", "2026-W47-5", "2026-324", "2026-11", "2026-11-20_10:05", "2026/11/20 10:05:00", "2026-11-20  10:05:00", "2026-11-20 10:05:00 UTC", "2026-11-2010:05:00",
+	"2026-11-20 10:05:00 +0100", "2026-11-20 10:05:00.5 -08:00", "2026-11-20T10:05:00Z[UTC]", "2026-11-20T10:05:00.123+01:00[Europe/Paris]", "2026-11-20 10:05 UTC", "Fri, 20 Nov 2026 10:05:00 GMT", "Fri, 20 Nop 2026 10:05:00 GMT", "20261120T100500", "20261120T100500.25+0100",
+	"2026-11-20 10:05:00 GMT[x]", "2026-11-20 10:05:00 CET", "2026-11-20T10:05:00Z UTC", "[2026-11-20]", "2026-11-20[UTC]", "2026-11-20 UTC", "2026-11-20 10:05:00 +", "2026-11-20T10:05.5", "20261120", "20261120T100500Z", "2026-W47-5", "2026-324", "2026-11", "2026-11-20_10:05", "2026/11/20 10:05:00", "2026-11-20  10:05:00", "2026-11-20 10:05:00 UTC", "2026-11-2010:05:00",
 }
 
 func TestISO8601AgainstTime(t *testing.T) {
@@ -281,7 +307,7 @@ func TestISO8601AgainstTime(t *testing.T) {
 		checkISO8601(t, text)
 	}
 	r := rand.New(rand.NewPCG(11, 12))
-	layouts := []string{"2006-01-02", "2006-01-02 15:04", "2006-01-02T15:04Z07", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.000Z0700", "2006-01-02 15:04:05.00000Z07", "2006-01-02 15:04:05,000", time.RFC3339}
+	layouts := []string{"2006-01-02", "2006-01-02 15:04", "2006-01-02T15:04Z07", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.000Z0700", "2006-01-02 15:04:05.00000Z07", "2006-01-02 15:04:05,000", time.RFC3339, "2006-01-02 15:04:05.000 -0700", "20060102T150405.999Z07:00", "2006-01-02T15:04:05Z07:00[Europe/Paris]"}
 	for i := range 8000 {
 		at := time.UnixMilli(r.Int64N(int64(maxTime))).In(time.FixedZone("", r.IntN(24*60*2)*60-24*60*60+60))
 		if at.Year() > 9999 {

@@ -212,7 +212,9 @@ func (d *Decoder) empty(rec *event.Record) bool {
 }
 
 // tombstone reports whether a record is one that a condition leaves out. All fields of its value are missing.
-func (d *Decoder) tombstone(rec *event.Record) bool { return rec.Value == nil && d.leftOut(rec, d.where) }
+func (d *Decoder) tombstone(rec *event.Record) bool {
+	return rec.Value == nil && d.leftOut(rec, d.where)
+}
 
 // leftOut reports whether one of some conditions leaves out a record without a value, or without an array of events. Of such
 // a record only its key, its headers and what is beside the array can be read; everything else is missing.
@@ -304,7 +306,7 @@ func (d *Decoder) readTimes() {
 			t, ok = d.Value(e, d.timeAt).Time(s.TimeUnit)
 		}
 		if !ok || t < 0 || t > maxTime {
-			d.refuse(e, Malformed, d.wrongTime(e))
+			d.refuse(e, Malformed, d.wrongTime(e, ok))
 			continue
 		}
 		if in := t - window; in < 0 || in >= s.Window { // mostly it is the window of the event before
@@ -529,7 +531,7 @@ func (d *Decoder) Refuse(e Entry, at int, what string) { d.refuse(e, Malformed, 
 
 // wrongTime returns the reason of an event without a time. It names the unit, because a right
 // time in another unit than the job's is the usual cause.
-func (d *Decoder) wrongTime(e Entry) string {
+func (d *Decoder) wrongTime(e Entry, known bool) string {
 	if d.timeAt < 0 {
 		return "the record's timestamp is not a time between 1970 and 2106"
 	}
@@ -539,8 +541,11 @@ func (d *Decoder) wrongTime(e Entry) string {
 	if unit == event.RFC3339 || unit == event.ISO8601 {
 		needs, fits = "text", v.Type == event.String
 	}
-	if !fits {
+	switch {
+	case !fits:
 		return d.wrong(e, d.timeAt, "is not a "+needs+", which unit "+unit.String()+" needs")
+	case !known && needs == "text":
+		return d.wrong(e, d.timeAt, "is a time in no form that unit "+unit.String()+" knows")
 	}
 	return d.wrong(e, d.timeAt, "is not a time between 1970 and 2106 in unit "+unit.String())
 }

@@ -359,3 +359,16 @@ func TestBadValues(t *testing.T) {
 		}
 	}
 }
+
+// TestReasonsOfTimes: a form that is not known and a time out of range are two reasons.
+func TestReasonsOfTimes(t *testing.T) {
+	s := plainSpec()
+	s.TimeUnit = event.ISO8601
+	for text, want := range map[string]string{
+		"1969-12-31T23:59:59Z": "field ts is not a time between 1970 and 2106 in unit iso8601", "20.11.2026 10:05": "field ts is a time in no form that unit iso8601 knows",
+	} {
+		if _, reason, _, _ := one(t, s, `{"ts":"`+text+`"}`); reason != want {
+			t.Errorf("%s: %q, want %q", text, reason, want)
+		}
+	}
+}
