@@ -341,7 +341,14 @@ func (d *Decoder) compareTimes() {
 
 func (d *Decoder) readGroups() {
 	d.scratch = d.scratch[:0]
+	plain := len(d.by) == 1 && d.by[0].path >= 0 // then the group is mostly the text of a field
 	for _, e := range d.live {
+		if plain {
+			if v := d.Value(e, d.by[0].path); hasText(v) && len(v.Bytes) <= MaxValue {
+				d.groups[e] = v.Bytes
+				continue
+			}
+		}
 		d.readGroup(e)
 	}
 	d.settle()

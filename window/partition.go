@@ -295,10 +295,12 @@ func (in *interner) id(key []byte, hash uint64, other []byte) uint32 {
 	return in.other - 1
 }
 
-// find returns the slot of a group in the index, or a negative number for add.
+// find returns the slot of a group in the index, or a negative number for add. Of keys of one length, up to
+// eight bytes, no two have one hash, so that their bytes need not be compared.
 func (in *interner) find(key []byte, hash uint64) (at int) {
 	for at = in.index.First(uint32(hash)); at >= 0; at = in.index.Next(at) {
-		if bytes.Equal(in.key(&in.groups[*in.index.At(at)]), key) {
+		g := &in.groups[*in.index.At(at)]
+		if g.hash == hash && int(g.len) == len(key) && (len(key) <= 8 || bytes.Equal(in.key(g), key)) {
 			break
 		}
 	}

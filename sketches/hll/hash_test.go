@@ -1,6 +1,7 @@
 package hll
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"math/rand/v2"
 	"testing"
@@ -51,6 +52,28 @@ func naiveMurmur(b []byte) uint64 {
 	h *= murmurMul
 	h ^= h >> 47
 	return h
+}
+
+// TestHashOfShort: the hash of up to eight bytes tells what they are, if their number is known. Package window relies on it.
+func TestHashOfShort(t *testing.T) {
+	inverse := uint64(1)
+	for range 6 { // Newton's method doubles the right bits
+		inverse *= 2 - murmurMul*inverse
+	}
+	undo := func(h uint64) uint64 { return (h ^ h>>47) * inverse }
+	r := rand.New(rand.NewPCG(70, 2))
+	for range 20000 {
+		word, n := r.Uint64(), 1+r.IntN(8)
+		word >>= 64 - 8*n
+		key := binary.LittleEndian.AppendUint64(nil, word)[:n]
+		got := undo(undo(Hash(key))) ^ murmurSeed ^ uint64(n)*murmurMul
+		if n == 8 {
+			got = undo(got * inverse)
+		}
+		if got != word {
+			t.Fatalf("%x: the hash stands for %x", key, got)
+		}
+	}
 }
 
 func TestHashTwin(t *testing.T) {
