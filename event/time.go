@@ -59,6 +59,12 @@ var scale = [...]int{Seconds: 3, Millis: 0, Micros: -3, Nanos: -6}
 // For RFC3339 and ISO8601 it must be a string. Times beyond the year 9999 in
 // either direction are refused. No value is a time in the unit RecordTime.
 func (v Value) Time(u Unit) (Time, bool) {
+	if b := v.Bytes; v.Type == Number && u == Millis && len(b) == 13 { // as most times from 2001 to 2286 are
+		head, tail := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[5:])
+		if nondigit(head)|nondigit(tail) == 0 {
+			return Time(eightDigits(head<<24|ones*'0'>>40)*1e8 + eightDigits(tail)), true
+		}
+	}
 	if u == RFC3339 || u == ISO8601 {
 		if v.Type != String {
 			return 0, false
