@@ -19,6 +19,7 @@ RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
 ARG VERSION
 ARG REVISION
+ARG GOAMD64=v1
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/build \
     GOCACHE=/go/build CGO_ENABLED=0 go build -tags static -trimpath \
     -ldflags "-s -w -X main.version=${VERSION} -X main.revision=${REVISION}" -o /out/weir ./cmd/weir

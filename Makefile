@@ -12,6 +12,9 @@ export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 # What weir --version says, and the labels of the image.
 export WEIR_VERSION  := $(or $(WEIR_VERSION),$(shell git describe --tags --dirty 2>/dev/null),devel)
 export WEIR_REVISION := $(or $(WEIR_REVISION),$(shell git describe --always --abbrev=40 --exclude '*' --dirty 2>/dev/null),unknown)
+# For which processors of amd64 weir is built: v3 where this one has AVX2 and what came with it (Intel from 2013, AMD
+# from 2015), else v1, for all. A build for v3 refuses to start on an older processor.
+export WEIR_AMD64 := $(or $(GOAMD64),$(shell for f in avx2 bmi1 bmi2 f16c fma abm movbe; do grep -qsw $$f /proc/cpuinfo || { echo v1; exit; }; done; echo v3))
 STAMP := -ldflags "-X main.version=$(WEIR_VERSION) -X main.revision=$(WEIR_REVISION)"
 
 .PHONY: $(shell grep -oE '^[a-z-]+:' $(MAKEFILE_LIST) | tr -d ':')
@@ -22,13 +25,13 @@ help: ## what there is
 run: engine build ## everything in one process tree: broker, engine, jobs, traffic; ctrl-C drains
 	@bin/weir up $(ARGS)
 
-build: ## bin/weir
-	@go build $(STAMP) -o bin/weir ./cmd/weir
+build: ## bin/weir, for processors like this one or newer
+	@GOAMD64=$(WEIR_AMD64) go build $(STAMP) -o bin/weir ./cmd/weir
 
-avx: ## bin/weir-avx: for processors with AVX2 (Intel from 2013, AMD from 2015); it starts on no other
-	@GOAMD64=v3 go build $(STAMP) -o bin/weir-avx ./cmd/weir
+portable: ## bin/weir-portable: for every processor of its architecture
+	@GOAMD64=v1 go build $(STAMP) -o bin/weir-portable ./cmd/weir
 
-image: ## the container image weir:local, with version and revision stamped in
+image: ## the container image weir:local, with version and revision stamped in; GOAMD64=v1 for every amd64 processor
 	docker compose --env-file demo.env build weir
 
 # Packages whose tests start a program, those that take longest first. Go would serve their results
@@ -145,10 +148,10 @@ bench-measures: tools build ## what sum, quantile, topk and set cost in the clic
 	go -C bench build -o ../bin/bench-measures ./measures
 	bin/bench-measures -events $(EVENTS) $(ARGS)
 
-# BUILDS are binaries, made with make build, make avx, or of another commit.
-BUILDS ?= bin/weir,bin/weir-avx
+# BUILDS are binaries, made with make build, make portable, or of another commit.
+BUILDS ?= bin/weir,bin/weir-portable
 bench-compare: EVENTS ?= 10000000
-bench-compare: tools build avx ## builds of weir against each other on one topic, in turns: CPU, engine, memory; ARGS=-lz4
+bench-compare: tools build portable ## builds of weir against each other on one topic, in turns: CPU, engine, memory; ARGS=-lz4
 	go -C bench build -o ../bin/bench-pipeline ./pipeline
 	bin/bench-pipeline -events $(EVENTS) -compare $(BUILDS) $(ARGS)
 
