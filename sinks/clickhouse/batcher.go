@@ -15,7 +15,6 @@ import (
 
 // A statement answers the requests of several jobs. It may outlive a request that was given up.
 type statement[R any] interface {
-	what() string // it does, for errors
 	run(ctx context.Context, all []R) error
 }
 
@@ -87,7 +86,7 @@ func (b *batcher[R]) do(ctx context.Context, w *rounds.Writer, request R) error 
 		return p.err
 	case <-ctx.Done():
 		b.giveUp(p)
-		return wire.Explain(b.statement.what(), context.Cause(ctx))
+		return wire.Explain("wait for a statement that jobs share", context.Cause(ctx))
 	}
 }
 

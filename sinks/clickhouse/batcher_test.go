@@ -26,8 +26,6 @@ type statements struct {
 	on  func(ctx context.Context) error // nil: return err
 }
 
-func (*statements) what() string { return "test" }
-
 func (s *statements) run(ctx context.Context, all []string) error {
 	s.mu.Lock()
 	s.all = append(s.all, slices.Sorted(slices.Values(all)))

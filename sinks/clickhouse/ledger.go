@@ -72,8 +72,6 @@ type coverageRequest struct {
 // readCoverage answers the requests, with a statement for all with one skew.
 type readCoverage struct{ *Client }
 
-func (readCoverage) what() string { return "read the ledger" }
-
 func (c readCoverage) run(ctx context.Context, all []*coverageRequest) error {
 	c.HearShards(ctx)
 	skews := map[event.Time][]*coverageRequest{}
@@ -124,8 +122,6 @@ func (c readCoverage) run(ctx context.Context, all []*coverageRequest) error {
 
 // writeLines writes ledger lines of some jobs.
 type writeLines struct{ *Client }
-
-func (writeLines) what() string { return "write the ledger" }
 
 func (c writeLines) run(ctx context.Context, all [][]ledgerLine) error {
 	return insertAll(ctx, c.Client, c.Shards[0], schema.LedgerTable, ledgerColumns(), slices.Concat(all...), func(ledgerLine) int { return 256 })

@@ -56,8 +56,6 @@ type roundRequest struct {
 // readRounds reads the current rounds of some jobs. A job that has none yet has 0.
 type readRounds struct{ *Client }
 
-func (readRounds) what() string { return "read the rounds" }
-
 func (c readRounds) run(ctx context.Context, all []*roundRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Config.InsertTimeout) // as a flush's other statements
 	defer cancel()
