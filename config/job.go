@@ -1,6 +1,9 @@
 package config
 
-import "weir/schemas"
+import (
+	"weir/event"
+	"weir/schemas"
+)
 
 // A Job says how one topic is counted: which field is the time, which windows,
 // groups and sketches. Its meaning (everything but keep, the rollups and lost_schemas) is
@@ -44,7 +47,15 @@ type Job struct {
 // Time names the field that holds the event time.
 type Time struct {
 	Unit  string   `yaml:"unit" default:"ms" enum:"(units)" doc:"What the number counts; rfc3339 or iso8601 for a text; record for the timestamp of the Kafka record. See [times](inputs.md#times)."`
-	Field []string `yaml:"field" required:"true" when:"unit!=record" max:"8" format:"path" doc:"Path of the time, or several: the first that is there and neither null nor an empty text."`
+	Field []string `yaml:"field" required:"true" when:"unit!=record" max:"8" format:"path" doc:"Path of the time, or several: the first that is there and neither null nor an empty text. At the end of a list record is the timestamp of the Kafka record."`
+}
+
+// paths returns the paths of the time, and whether the time of the record is behind them.
+func (t *Time) paths() (paths []string, orRecord bool) {
+	if n := len(t.Field) - 1; n > 0 && t.Field[n] == event.RecordTime.String() {
+		return t.Field[:n], true
+	}
+	return t.Field, false
 }
 
 // A Rollup is one table of finished numbers.

@@ -14,11 +14,13 @@ func (j *Job) Spec() *window.Spec {
 	format, _ := event.ParseFormat(j.Format)
 	s := &window.Spec{
 		Job: j.Name, Version: j.Version, Format: format, Each: event.ParsePathText(j.Each), Columns: j.Columns,
-		TimeField: fieldOf(j.Time.Field, nil), TimeUnit: unit,
-		Window: millis(j.Window), Lateness: millis(j.Lateness), Skew: millis(j.Skew),
+		TimeUnit: unit,
+		Window:   millis(j.Window), Lateness: millis(j.Lateness), Skew: millis(j.Skew),
 		Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups,
 		Glue: j.Framing == "glue", Keyed: j.KeyFormat != "", LostSchemas: lostSchemas(j.Lost), Where: conditions(j.Where),
 	}
+	paths, orRecord := j.Time.paths()
+	s.TimeField, s.TimeOrRecord = fieldOf(paths, nil), orRecord
 	if j.Schema != nil {
 		s.Schema = j.Schema.Digest
 	}

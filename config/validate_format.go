@@ -60,6 +60,9 @@ func (v *validator) format(path string, j *Job) {
 	if format.HasColumns() {
 		v.inColumns(path, j)
 	}
+	for _, f := range j.fields() {
+		v.must(format != event.None || event.InEnvelope(f.path), path+"."+f.at, "nothing is read of a value of the format none; name the key or a header, or another format")
+	}
 	named := format.HasSchema() && j.SchemaFile == "" // records name their schemas
 	for i, id := range j.Lost {
 		v.schemaID(fmt.Sprintf("%s.lost_schemas[%d]", path, i), id)

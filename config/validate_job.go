@@ -162,6 +162,9 @@ func (j *Job) fields() (all []field) {
 				continue
 			}
 			paths := section.FieldByIndex(c.index).Interface().([]string)
+			if t, ok := section.Addr().Interface().(*Time); ok {
+				paths, _ = t.paths()
+			}
 			for i, p := range paths {
 				below := join(at, c.name)
 				if len(paths) > 1 {

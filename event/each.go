@@ -399,7 +399,7 @@ func (r *Reader) ReadEvent(i int, vals []Value) error {
 }
 
 // HasEach reports whether records of the format can be arrays of events.
-func (f Format) HasEach() bool { return !f.HasColumns() }
+func (f Format) HasEach() bool { return !f.HasColumns() && f != None }
 
 // EachFormats returns the names of the formats that HasEach.
 func EachFormats() []string {

@@ -17,9 +17,10 @@ const (
 	Protobuf                 // a message of Protocol Buffers
 	TSV                      // one line of cells with tabs between them
 	CSV                      // one line of cells with commas between them
+	None                     // anything: nothing is read of the value
 )
 
-var formatNames = [...]string{"json", "json-schema", "avro", "protobuf", "tsv", "csv"}
+var formatNames = [...]string{"json", "json-schema", "avro", "protobuf", "tsv", "csv", "none"}
 
 // A Form says how the records of a job are read. The zero value is JSON.
 type Form struct {

@@ -2,6 +2,7 @@ package event
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -81,7 +82,9 @@ func newReader(form Form, paths []string, texts *scratch) (*Reader, error) {
 		}
 	} else if r.root, err = newBranch(paths, ofEvent); err != nil {
 		return nil, err
-	} else if !r.Selects() {
+	} else if r.format == None && r.root.keys != nil {
+		return nil, errors.New("event: nothing is read of a value of the format none")
+	} else if !r.Selects() && r.format != None {
 		r.json = scannerOf(r.root, len(paths), texts)
 	}
 	if form.Keyed {
@@ -231,6 +234,8 @@ func (r *Reader) read(rec *Record, vals []Value) (err error) {
 		if doc, err = r.document(rec.Value); err == nil {
 			err = r.json.scan(doc, found)
 		}
+	case r.format == None:
+		clear(found)
 	case r.cells != nil:
 		err = r.cells.read(rec.Value, found)
 	default:

@@ -208,7 +208,7 @@ const emptyValue = "empty value"
 
 // empty reports whether a record has no value. A message of nothing but defaults, or of no events, is empty.
 func (d *Decoder) empty(rec *event.Record) bool {
-	return len(rec.Value) == 0 && (rec.Value == nil || !d.selects)
+	return len(rec.Value) == 0 && (rec.Value == nil || !d.selects) && d.spec.Format != event.None
 }
 
 // tombstone reports whether a record is one that a condition leaves out. All fields of its value are missing.
@@ -302,7 +302,7 @@ func (d *Decoder) readTimes() {
 	s, window := d.spec, event.Time(0)
 	for _, e := range d.live {
 		t, ok := d.events[e].Time, true
-		if d.timeAt >= 0 {
+		if d.timeAt >= 0 && !(s.TimeOrRecord && d.Absent(e, d.timeAt)) {
 			t, ok = d.Value(e, d.timeAt).Time(s.TimeUnit)
 		}
 		if !ok || t < 0 || t > maxTime {

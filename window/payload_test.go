@@ -372,3 +372,28 @@ func TestReasonsOfTimes(t *testing.T) {
 		}
 	}
 }
+
+// TestFormatNone: nothing is read of the value, which may be anything; and an event without a time has its record's.
+func TestFormatNone(t *testing.T) {
+	s := plainSpec()
+	s.Format, s.TimeField, s.TimeUnit, s.TimeOrRecord = event.None, "header:at", event.RFC3339, true
+	s.By = []Dimension{{Name: "kind", Path: "header:kind"}}
+	op := newOperator(t, s)
+	op.Start(Plan{})
+	b := event.Batch{Next: 4}
+	for i, value := range [][]byte{nil, {}, []byte("<xml/>"), {0, 1, 0xff}} {
+		headers := []byte("\x02\x08kind\x08view")
+		if i == 3 {
+			headers = append([]byte("\x04\x08kind\x08view\x04at\x28"), "2025-11-20T00:53:21Z"...)
+		}
+		b.Records = append(b.Records, event.Record{Offset: int64(i), Time: 1_763_600_000_000, Value: value, Envelope: &event.Envelope{Headers: headers}})
+	}
+	observe(t, op, b)
+	if got, _, _ := strings.Cut(render(op.Take()), "line"); got != "1763599980000 \"view\" 0/0/0:4\n" {
+		t.Errorf("%s", got)
+	}
+	s.By[0].Path = "kind"
+	if _, err := NewOperator(s); err == nil {
+		t.Error("a field of the value is read")
+	}
+}

@@ -37,6 +37,8 @@ type Spec struct {
 
 	TimeField string     // path of the event time; empty with the unit RecordTime
 	TimeUnit  event.Unit // its unit
+	// TimeOrRecord gives an event without the field the time of its record.
+	TimeOrRecord bool
 
 	Window   event.Time // size of the tumbling window, ms; whole seconds
 	Lateness event.Time // event time older than the record's by more: Late
