@@ -160,9 +160,10 @@ func (d LevelData) Second() bool { return d.Index == 1 }
 // Fresh is the place in _tail of a view of the windows of the first level whose state rows the second one may lack.
 func (d LevelData) Fresh() int { return d.Index + 2 }
 
-// Chosen is a condition for the windows of state rows that are read, and Choose returns the level with another one.
+// Chosen is a condition for the windows of state rows that are read.
 func (d LevelData) Chosen() string { return cmp.Or(d.chosen, d.Start()+" IN (_tail.1)") }
 
+// Choose returns the level with another one.
 func (d LevelData) Choose(condition string) LevelData {
 	d.chosen = condition
 	return d
@@ -171,12 +172,13 @@ func (d LevelData) Choose(condition string) LevelData {
 // CompleteAt is the place of the time up to which windows are complete in _at of a view.
 func (d LevelData) CompleteAt() int { return d.Index + 2 }
 
-// Totals returns the level with only the measures that add up, and Counts without any.
+// Totals returns the level with only the measures that add up.
 func (d LevelData) Totals() LevelData {
 	d.only = (*Measure).Additive
 	return d
 }
 
+// Counts returns the level without measures.
 func (d LevelData) Counts() LevelData {
 	d.only = func(*Measure) bool { return false }
 	return d
