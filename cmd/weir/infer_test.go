@@ -74,9 +74,9 @@ func inferred() map[string]struct {
 		"lines of an order": {make(func(i int, ts int64) string {
 			return fmt.Sprintf(`{"ts":%d,"user":"u%d","lines":[{"sku":"a%d","made":%d},{"sku":"b","made":%d}]}`, ts, i%30, i%4, ts-400*24*3600*1000, ts-500*24*3600*1000)
 		}), []string{"# lines ", "time: {field: ts, unit: ms}", "    window: 1m\n", "the job counts 400.\n"}},
-		"names that are no paths": {make(func(i int, ts int64) string {
+		"names in quotes": {make(func(i int, ts int64) string {
 			return fmt.Sprintf(`{"ts":%d,"*":[{"ts":%[1]d,"type":"a"}],"/page":"/p/%[2]d","a\\b":"x","$":{"page":"y"},"key[0]":1,"page":"p%[2]d"}`, ts, i%4)
-		}), []string{"time: {field: ts, unit: ms}", "- {name: page, field: page}", "    window: 1m\n", "the job counts 400.\n"}},
+		}), []string{"time: {field: ts, unit: ms}", `field: "\"/page\""`, "- {name: page_2, field: page}", "    window: 1m\n", "the job counts 400.\n"}},
 		"ids within objects": {make(func(i int, ts int64) string {
 			return fmt.Sprintf(`{"ts":%d,"visitor":{"id":"v%d"},"event":{"id":"e%d"},"product":{"id":"p%d"}}`, ts, i, i, i%9)
 		}), []string{"users, kind: hll, field: visitor.id}", "dedupe: {field: event.id}", "- {name: id, field: product.id}", "the job counts 400.\n"}},
