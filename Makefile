@@ -132,7 +132,7 @@ $(LINT):
 
 # Each exits 1 under a floor; -k lets the others go on.
 bench: ## every measurement against its floors, one after the other; about two hours
-	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-viewers bench-idle bench-questions bench-measures bench-formats
+	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-viewers bench-idle bench-questions bench-measures bench-scale bench-formats
 
 bench-pipeline: EVENTS ?= 10000000
 bench-pipeline: tools build ## the main job against the naive pipeline, ten million events
@@ -189,6 +189,9 @@ bench-redis: tools ## the sketches against redis-server, one run; fails under a 
 bench-sketches: ## the sketches against the usual Go libraries, one run; fails under a floor
 	go -C bench build -o ../bin/bench-sketches ./sketches
 	bin/bench-sketches libraries
+
+bench-scale: ## slots of a row, their bytes, and what a restart reads, at 1 to 100 million events a second; a minute
+	go -C bench run ./scale
 
 bench-formats: EVENTS ?= 4000000
 bench-formats: tools build ## Avro and Protobuf against JSON through the whole pipeline, then against twmb/avro and dynamicpb, one run each; fails under a floor

@@ -72,6 +72,8 @@ type Audit struct {
 	found   []Finding // about lines and windows, in the order in which these came
 	tally   map[window.Slot]*tally
 	order   []window.Slot // keys of tally, in the order in which they came
+	folds   []tallied     // lines that stand for several chunks, in the order of their slots
+	last    window.Line   // the latest of them
 	reached []Reached
 	topics  []counted // parallel to reached
 	looked  Looked
@@ -114,6 +116,7 @@ func (a *Audit) Notes(yield func(Finding) bool) {
 
 // Looked returns how much the audit has received.
 func (a *Audit) Looked() Looked {
+	a.settle()
 	l := a.looked
 	l.Chunks = len(a.tally)
 	return l

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"slices"
 
 	"weir/event"
@@ -30,6 +31,39 @@ type tally struct {
 	union uint64 // upper bound of the different events that were counted
 }
 
+// tallied are the slots [from, until) that one line stands for. Their hits are compared with it under the
+// first of them.
+type tallied struct{ from, until window.Slot }
+
+// settle moves the hits of chunks that a fold stands for to the fold.
+func (a *Audit) settle() {
+	if len(a.folds) == 0 {
+		return
+	}
+	a.order = slices.DeleteFunc(a.order, func(slot window.Slot) bool {
+		f := a.foldOf(slot)
+		if f.from == slot || f.until <= slot {
+			return false
+		}
+		t, to := a.tally[slot], a.tally[f.from]
+		to.hits, to.fresh, to.ahead = to.hits+t.hits, to.fresh || t.fresh, max(to.ahead, t.ahead)
+		delete(a.tally, slot)
+		return true
+	})
+}
+
+// foldOf returns the last fold that begins at a slot or before; none is empty.
+func (a *Audit) foldOf(slot window.Slot) (f tallied) {
+	n, found := slices.BinarySearchFunc(a.folds, slot, func(f tallied, s window.Slot) int { return cmp.Compare(f.from, s) })
+	if found {
+		return a.folds[n]
+	}
+	if n > 0 {
+		f = a.folds[n-1]
+	}
+	return f
+}
+
 func (a *Audit) chunk(slot window.Slot) *tally {
 	t := a.tally[slot]
 	if t == nil {
@@ -56,6 +90,7 @@ func (a *Audit) Fresh(slot window.Slot) { a.chunk(slot).fresh = true }
 // Unjudged returns how many chunks do not add up, and are not judged because rows or lines of them are new.
 // A flush that goes on is a reason for that. Events that are missing are another one.
 func (a *Audit) Unjudged() (n int) {
+	a.settle()
 	for _, t := range a.tally {
 		if t.fresh && !t.skip && t.ahead == 0 && (!t.lines || t.hits < t.least || t.hits > t.most) {
 			n++
@@ -128,6 +163,7 @@ func all(offsets, n uint64) uint64 {
 // chunks yields a finding for each chunk whose rows do not hold what its lines say, and
 // then one for what it does not judge because of the sink's clock.
 func (a *Audit) chunks(yield func(Finding) bool) {
+	a.settle()
 	ahead := a.of(Ahead)
 	ahead.Expected, ahead.By = a.ahead.windows, a.ahead.by
 	for _, slot := range a.order {
@@ -171,6 +207,7 @@ func (a *Audit) passes(s window.Slot, offset int64) bool {
 // clipped yields a finding for each chunk whose rows hold as much as one of its lines
 // says, and less than its lines together may have counted.
 func (a *Audit) clipped(yield func(Finding) bool) bool {
+	a.settle()
 	for _, slot := range a.order {
 		t := a.tally[slot]
 		if t.skip || t.fresh || t.ahead > 0 || t.hits < t.least || t.hits >= t.union {

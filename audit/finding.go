@@ -113,6 +113,10 @@ func (a *Audit) of(k Class) Finding { return Finding{Class: k, Job: a.job.Name, 
 func (a *Audit) ofChunk(k Class, s window.Slot) Finding {
 	f := a.of(k)
 	f.Epoch, f.Partition, f.Chunk = s.Epoch(), s.Partition(), s.Chunk()
-	f.Offsets = Offsets{f.Chunk * a.job.Chunk, (f.Chunk + 1) * a.job.Chunk}
+	chunks := int64(1)
+	if fold := a.foldOf(s); fold.from == s && fold.until > s {
+		chunks = int64(fold.until - s)
+	}
+	f.Offsets = Offsets{f.Chunk * a.job.Chunk, (f.Chunk + chunks) * a.job.Chunk}
 	return f
 }

@@ -22,9 +22,17 @@ type counted struct {
 func (a *Audit) Reached() []Reached { return a.reached }
 
 // Line adds a ledger line. Lines must come by epoch, partition, chunk and first
-// offset. comparable is false if rows of the line may have expired.
+// offset. comparable is false if rows of the line may have expired. A line that a fold covers
+// (window.Folder) counts for nothing.
 func (a *Audit) Line(l *window.Line, comparable bool) {
+	if a.last.Covers(l) {
+		return // it is not deleted yet, or has come back
+	}
 	a.looked.Lines++
+	chunks := l.Block(a.job.Chunk)
+	if chunks > 1 {
+		a.folds, a.last = append(a.folds, tallied{l.Slot(), l.Slot() + window.Slot(chunks)}), *l
+	}
 	sum := uint64(0)
 	for _, n := range l.Outcomes {
 		sum += n
@@ -33,7 +41,7 @@ func (a *Audit) Line(l *window.Line, comparable bool) {
 	switch span := uint64(l.Next - l.First); {
 	case sum != span:
 		a.line(Unbalanced, l, span, sum)
-	case l.Next < l.First || l.First < begin || l.Next > begin+a.job.Chunk:
+	case l.Next < l.First || l.First < begin || l.Next > begin+max(chunks, 1)*a.job.Chunk:
 		a.line(Outside, l, span, sum)
 	}
 	if !l.Even() {

@@ -13,6 +13,7 @@ func (a *Audit) Shown(events uint64) bool {
 // counted returns how many events were counted at least. What is being written may not be in the view
 // of a replica that lags, so of a chunk with new lines or rows it takes no more than the rows hold.
 func (a *Audit) counted() (sum uint64) {
+	a.settle()
 	for _, t := range a.tally {
 		if t.fresh {
 			sum += min(t.least, t.hits)

@@ -31,6 +31,7 @@
 //	partition.go  the state of one partition: the chunk being read, its groups and counts
 //	snapshot.go   copies of rows for live reads
 //	changes.go    what a flush writes: table, ledger lines, dead letters
+//	fold.go       one line of the ledger for many
 //	decode.go     from a block of records to events or reasons against them
 //	dedupe.go     the ids of a chunk: Bloom filters, or the ids themselves
 //	throttle.go   the limiters of the keys of a partition

@@ -64,6 +64,13 @@ func (s *Spec) Meaning() string {
 	return text(m)
 }
 
+// ChunkOf returns the offsets per chunk of a job by its Meaning.
+func ChunkOf(meaning string) int64 {
+	m := struct{ Chunk int64 }{1}
+	_ = json.Unmarshal([]byte(meaning), &m) // of a text that is not ours, each offset is a chunk
+	return m.Chunk
+}
+
 // Meaning returns one measure as JSON. A job may get further measures (windows from
 // before have nothing in them), but a measure may not change.
 func (m *Measure) Meaning() string {

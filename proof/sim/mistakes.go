@@ -51,6 +51,8 @@ const (
 	Unstamped         // it takes numbers and leaves their windows' round as it is
 	SentTrusted       // rows of earlier flushes are taken for acknowledged without a look at the round
 
+	FoldedFirst // lines are deleted before the fold that stands for them is there
+
 	Unforgotten // a process goes on after the sink has forgotten what it acknowledged
 
 	InsertDurable   // offsets are committed when rows are inserted
@@ -64,6 +66,7 @@ const (
 	FlightForgotten // a process leaves while its insert is under way
 
 	PartNumbered // a row that is not whole gives its numbers
+	FoldedAcross // folds begin at any chunk
 	OutcomesKept // a chunk's outcomes begin where the last chunk's ended
 	CapKept      // the cap on groups counts the worker's groups, not the chunk's
 	RepeatLost   // a repeated id is not noted in its chunk's filter
@@ -108,6 +111,7 @@ var mistakes = [Mistakes]struct{ name, text string }{
 
 	Unstamped:       {"unstamped", "a longer rollup does not learn of taken numbers"},
 	SentTrusted:     {"sent-trusted", "rows of earlier flushes acknowledged without a look at the round"},
+	FoldedFirst:     {"folded-first", "lines deleted before their fold is there"},
 	Unforgotten:     {"unforgotten", "counting goes on after the sink went back"},
 	InsertDurable:   {"insert-durable", "flow: commit when rows are inserted"},
 	CommitFirst:     {"commit-first", "flow: commit before the insert is answered"},
@@ -118,6 +122,7 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	GateOpen:        {"gate-open", "flow: fetching goes on over the memory budget"},
 	GateStuck:       {"gate-stuck", "flow: the memory gate stays closed"},
 	FlightForgotten: {"flight-forgotten", "flow: a process leaves while its insert is under way"},
+	FoldedAcross:    {"folded-across", "window: folds that begin at any chunk"},
 	PartNumbered:    {"part-numbered", "window: numbers of a row that is not whole"},
 	OutcomesKept:    {"outcomes-kept", "window: outcomes not reset at the end of a chunk"},
 	CapKept:         {"cap-kept", "window: groups capped by worker, not by chunk"},

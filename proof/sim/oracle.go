@@ -179,26 +179,64 @@ func (s *schedule) judgeDead(f *reference) {
 	s.failSorted(bad)
 }
 
-// judgeLedger checks that the ledger has one line per chunk, with exactly the
+// judgeLedger checks that the ledger has one line for each chunk, or one for several, with exactly the
 // outcomes of the log.
 func (s *schedule) judgeLedger(f *reference) {
-	for _, w := range f.lines {
-		if w.maybe {
-			continue
+	sums, doubt := map[window.Line]*window.Line{}, map[window.Line]bool{}
+	valid := map[partitionEpoch][]window.Line{} // that no other covers
+	for key, lines := range s.sink.ledger {
+		for n := range lines {
+			if l := &lines[n]; !slices.ContainsFunc(lines[:n], func(o window.Line) bool { return o.Covers(l) }) {
+				valid[key] = append(valid[key], *l)
+			}
 		}
-		lines := s.sink.ledger[partitionEpoch{w.line.Epoch, w.line.Partition}]
+	}
+	for _, w := range f.lines {
 		var of []window.Line
-		for _, l := range lines {
-			if l.Chunk == w.line.Chunk {
+		for _, l := range valid[partitionEpoch{w.line.Epoch, w.line.Partition}] {
+			if l.Chunk == w.line.Chunk || l.Covers(&w.line) {
 				of = append(of, l)
 			}
 		}
 		switch {
+		case w.maybe:
+			for _, l := range of {
+				doubt[l] = true
+			}
 		case len(of) != 1:
 			s.fail("partition %d, chunk %d: %d ledger lines", w.line.Partition, w.line.Chunk, len(of))
+		case of[0].Block(s.spec.Chunk) > 1:
+			sum := sums[of[0]]
+			if sum == nil {
+				sum = &window.Line{}
+				sums[of[0]] = sum
+			}
+			add(sum, &w.line)
 		case of[0] != w.line:
 			s.fail("partition %d, chunk %d: the ledger says\n\t%+v, the log\n\t%+v", w.line.Partition, w.line.Chunk, of[0], w.line)
 		}
+	}
+	var bad []string
+	for l, sum := range sums {
+		if sum.TopicID, sum.Partition, sum.Epoch = l.TopicID, l.Partition, l.Epoch; l != *sum && !doubt[l] {
+			bad = append(bad, fmt.Sprintf("partition %d, chunk %d and later: the ledger says\n\t%+v, the log\n\t%+v", l.Partition, l.Chunk, l, *sum))
+		}
+	}
+	s.failSorted(bad)
+}
+
+// add adds the line of the next chunk to a line.
+func add(to, l *window.Line) {
+	if to.Next == 0 {
+		to.Chunk, to.First = l.Chunk, l.First
+	}
+	to.Next, to.Watermark = l.Next, max(to.Watermark, l.Watermark)
+	for f, n := range l.Outcomes {
+		to.Outcomes[f] += n
+	}
+	to.Events.All += l.Events.All
+	for f, n := range l.Events.By {
+		to.Events.By[f] += n
 	}
 }
 
@@ -220,7 +258,7 @@ func (s *schedule) audit(f *reference) {
 		}
 	}
 	for found := range a.Findings {
-		if found.Class != audit.Hole && found.Class != audit.Missing && s.strained(window.MakeSlot(found.Epoch, found.Partition, found.Chunk)) {
+		if found.Class != audit.Hole && found.Class != audit.Missing && s.strainedIn(found) {
 			continue
 		}
 		s.fail("audit: %v: %+v", found.Class, found)
@@ -291,7 +329,7 @@ func (s *schedule) judgeCuts(f *reference, notes iter.Seq[audit.Finding]) {
 		p := t.parts[key.partition]
 		counted, unclear, next := map[window.Slot]uint64{}, map[window.Slot]bool{}, int64(0)
 		for _, l := range lines { // in the order of their first offsets
-			if l.Hits() == 0 {
+			if l.Hits() == 0 || l.Block(s.spec.Chunk) > 1 { // a chunk with a cut is not folded
 				continue
 			}
 			sum := uint64(0)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"weir/audit"
 	"weir/window"
 )
 
@@ -31,6 +32,7 @@ type Totals struct {
 
 	Rollups   int // of one level, to their end
 	Taken     int // windows whose numbers whole rows gave
+	Folds     int // of the ledger
 	Views     int // that were read
 	Overtaken int // inserts that were made again because a round was opened meanwhile
 
@@ -50,6 +52,7 @@ func (t *Totals) add(o *Totals) {
 	t.Rows += o.Rows
 	t.Rollups += o.Rollups
 	t.Taken += o.Taken
+	t.Folds += o.Folds
 	t.Views += o.Views
 	t.Overtaken += o.Overtaken
 	t.Replays += o.Replays
@@ -148,6 +151,17 @@ func (s *schedule) strained(slot window.Slot) bool {
 	}
 	p := t.parts[slot.Partition()]
 	return p.doubtful(slot.Chunk()) || p.thinned(slot.Chunk())
+}
+
+// strainedIn reports whether a chunk of a finding is in doubt.
+func (s *schedule) strainedIn(f audit.Finding) bool {
+	slot := window.MakeSlot(f.Epoch, f.Partition, f.Chunk)
+	for n := range max(1, (f.Offsets.Next-f.Offsets.First)/s.spec.Chunk) {
+		if s.strained(slot + window.Slot(n)) {
+			return true
+		}
+	}
+	return false
 }
 
 // fail notes a violation.

@@ -171,7 +171,38 @@ func (r *rolling) roll(past bool) error {
 		s.totals.Rollups++
 		s.note(now)
 	}
-	return nil
+	if s.rolls.IntN(4) > 0 {
+		return nil
+	}
+	return r.fold()
+}
+
+// fold does what sinks/clickhouse Sink.Fold does. The process may stall, or die, between any two steps.
+func (r *rolling) fold() error {
+	s := r.s
+	if !r.yield() {
+		return errDead
+	}
+	if s.sink.down {
+		return errRefused
+	}
+	folds := s.sink.folds()
+	remove := func() error { return r.write(func() { s.sink.remove(folds) }) }
+	if s.mistake == FoldedFirst {
+		if err := remove(); err != nil {
+			return err
+		}
+	}
+	for _, f := range folds {
+		if !f.Fresh {
+			continue
+		}
+		if err := r.write(func() { s.sink.enter(&f.Line) }); err != nil {
+			return err
+		}
+		s.totals.Folds++
+	}
+	return remove()
 }
 
 // statements are what a rollup asks of the simulated database, with a mistake if one is planted.

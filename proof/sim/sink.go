@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"slices"
 
 	"weir/event"
@@ -465,8 +466,34 @@ func (k *sink) enter(l *window.Line) {
 		}
 		old.Events.Raise(&l.Events)
 	}
-	if have := k.slots[l.Slot()]; have < l.Hits() && !k.s.strained(l.Slot()) {
+	have, strained := uint64(0), false
+	for slot := l.Slot(); slot < l.Slot()+window.Slot(max(1, l.Block(k.s.spec.Chunk))); slot++ {
+		have, strained = have+k.slots[slot], strained || k.s.strained(slot)
+	}
+	if have < l.Hits() && !strained {
 		k.s.fail("a ledger line says %d events of partition %d, chunk %d were counted; the rows hold %d", l.Hits(), l.Partition, l.Chunk, have)
+	}
+}
+
+// folds returns what one line can stand for, as a process reads it.
+func (k *sink) folds() (all []window.Past) {
+	for _, key := range slices.SortedFunc(maps.Keys(k.ledger), func(a, b partitionEpoch) int {
+		return cmp.Or(cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.partition, b.partition))
+	}) {
+		f := window.Folder{Chunk: k.s.spec.Chunk}
+		for _, l := range k.ledger[key] {
+			f.Add(window.Past{Line: l})
+		}
+		all = append(all, f.Folds()...)
+	}
+	return all
+}
+
+// remove deletes what folds cover.
+func (k *sink) remove(folds []window.Past) {
+	for _, f := range folds {
+		key := partitionEpoch{f.Epoch, f.Partition}
+		k.ledger[key] = slices.DeleteFunc(slices.Clone(k.ledger[key]), func(l window.Line) bool { return f.Covers(&l) })
 	}
 }
 

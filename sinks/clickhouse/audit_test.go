@@ -90,6 +90,51 @@ func TestAuditView(t *testing.T) {
 	}
 }
 
+// TestAuditFolds: the view compares the rows of folded chunks with their fold, and leaves out lines that it covers.
+func TestAuditFolds(t *testing.T) {
+	c := open(t)
+	s := full(t, c, clicks())
+	if n := eager(t, c); n != 1 {
+		t.Fatalf("%d jobs are audited", n)
+	}
+	b, op := &backend{c: c}, operator(t, s.layout.Spec, 0)
+	var docs []string
+	for i := range 4*int(s.layout.Spec.Chunk) + 9 {
+		docs = append(docs, click(noon+int64(i), "/p", i, fmt.Sprint(i)))
+	}
+	observe(t, op, 0, 0, noon, docs...)
+	changes := op.Take()
+	lines := func(want string, view ...string) {
+		t.Helper()
+		ledger := one(t, c, "SELECT groupArray((chunk, first, next, counted)) FROM (SELECT * FROM "+c.Name("weir_ledger")+" FINAL ORDER BY chunk)")
+		if got := read(t, c, "SELECT kind, chunk, expected, found FROM "+c.Name("weir_audit")); ledger != "("+want+")" || !slices.Equal(got, view) {
+			t.Errorf("the ledger is %s, want %s; the view has %q, want %q", ledger, want, got, view)
+		}
+	}
+	const all, folded = "[(0,0,64,64),(1,64,128,64),(2,128,192,64),(3,192,256,64),(4,256,265,9)]", "[(0,0,256,256),(4,256,265,9)]"
+	write(t, s, changes)
+	if err := s.Fold(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lines(all) // they are too new
+	s.foldAge = 0
+	if err := s.Fold(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lines(folded)
+	write(t, s, changes)
+	lines("[(0,0,256,256),(1,64,128,64),(2,128,192,64),(3,192,256,64),(4,256,265,9)]")
+	b.exec(t, fmt.Sprintf("INSERT INTO %s (page, country, window_start, hits) VALUES ('/p', '', toDateTime(%d, 'UTC'), map(%d, 70))", c.Name("clicks_state"), noon/1000, uint64(window.MakeSlot(0, 0, 2))))
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
+		t.Fatal(err)
+	}
+	s.folded = time.Time{} // an hour ago
+	if err := s.Rollup(t.Context(), false, 0); err != nil {
+		t.Fatal(err)
+	}
+	lines(folded, "('rows in excess',0,256,262)")
+}
+
 // TestAuditWaits: the view that migrate makes does not judge rows of the last seconds,
 // and finds the same damage when they are older.
 func TestAuditWaits(t *testing.T) {

@@ -61,7 +61,8 @@ func (b *backend) Open(t *testing.T, spec *window.Spec) (sinktest.Sink, error) {
 	}
 	b.last = spec
 	s := b.c.sink(plan(t, j))
-	s.Quiet = -time.Hour              // no other process writes, so the audit judges the newest rows too
+	s.Quiet = -time.Hour // no other process writes, so the audit judges the newest rows too
+	s.foldAge = 0
 	s.merge, s.client.limit = 60, 100 // several statements and blocks of each kind
 	return s, nil
 }

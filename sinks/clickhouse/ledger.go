@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/audit"
@@ -125,4 +126,33 @@ type writeLines struct{ *Client }
 
 func (c writeLines) run(ctx context.Context, all [][]ledgerLine) error {
 	return insertAll(ctx, c.Client, c.Shards[0], schema.LedgerTable, ledgerColumns(), slices.Concat(all...), func(ledgerLine) int { return 256 })
+}
+
+const (
+	foldAge  = time.Hour // of a line before it is folded
+	foldSpan = time.Hour // within which the lines were written that one stands for
+	foldMost = 500       // folds at a time; the rest has time
+)
+
+// Fold writes one line for the lines of many chunks, and then deletes these. Until they are gone, and wherever one
+// comes back because an insert was late, readers leave out what a fold covers.
+func (s *Sink) Fold(ctx context.Context) error {
+	folds, err := s.Folds(ctx, s.foldAge, foldSpan)
+	if err != nil || len(folds) == 0 {
+		return err
+	}
+	var fresh []ledgerLine
+	var gone []string
+	for i := range folds[:min(len(folds), foldMost)] {
+		f := &folds[i]
+		if f.Fresh {
+			fresh = append(fresh, ledgerLine{&s.layout.Job, &f.Line, f.Flushed})
+		}
+		gone = append(gone, fmt.Sprintf("epoch = %d AND partition = %d AND chunk > %d AND first < %d AND next <= %[4]d", f.Epoch, f.Partition, f.Chunk, f.Next)) // as window.Line.Covers
+	}
+	if err := insertAll(ctx, s.client, s.client.Shards[0], schema.LedgerTable, foldColumns(), fresh, func(ledgerLine) int { return 256 }); err != nil {
+		return err
+	}
+	sql := "ALTER TABLE " + s.client.Name(schema.LedgerTable) + " DELETE WHERE " + s.layout.Where() + " AND (" + strings.Join(gone, " OR ") + ") SETTINGS mutations_sync = 1"
+	return s.client.ExecOn(ctx, s.client.Home(), "delete lines that are folded", sql, wire.QueryTimeout)
 }

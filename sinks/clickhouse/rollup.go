@@ -97,7 +97,11 @@ func (s *Sink) Rollup(ctx context.Context, all bool, watermark event.Time) error
 		}
 		watermark = s.memos[i].complete // the next level is made of this one
 	}
-	return nil
+	if all || now.Sub(s.folded) < foldAge {
+		return nil // of a job at rest, or at its end, there is nothing that cannot wait
+	}
+	s.folded = now // also if it fails
+	return s.Fold(ctx)
 }
 
 // tailTime is how long the live tail of a level may grow before all of the level is

@@ -93,6 +93,12 @@ func deadColumns(j *schema.Job) []native.Column[*window.DeadLetter] {
 type ledgerLine struct {
 	job *schema.Job
 	*window.Line
+	flushed event.Time // of a fold
+}
+
+// foldColumns returns the columns of the ledger for folds, which were written when their last line was.
+func foldColumns() []native.Column[ledgerLine] {
+	return append(ledgerColumns(), native.Plain("flushed_at", "DateTime", func(run []byte, l ledgerLine) []byte { return appendSeconds(run, l.flushed) }))
 }
 
 // ledgerColumns returns the columns of the ledger.

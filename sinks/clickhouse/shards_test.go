@@ -252,7 +252,7 @@ func TestShardsAway(t *testing.T) {
 						if mistake != "" {
 							var lines []ledgerLine
 							for _, line := range changes.Lines {
-								lines = append(lines, ledgerLine{&s.layout.Job, &line})
+								lines = append(lines, ledgerLine{job: &s.layout.Job, Line: &line})
 							}
 							_ = writeLines{c}.run(t.Context(), [][]ledgerLine{lines})
 						}

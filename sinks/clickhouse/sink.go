@@ -77,8 +77,11 @@ type Sink struct {
 	mu     sync.Mutex
 	memos  []memo // by level
 	rolled rounds.Writer
-	lags   bool   // the tables have replicas, which may lag
-	passed []mark // the latest rounds
+	lags   bool      // the tables have replicas, which may lag
+	passed []mark    // the latest rounds
+	folded time.Time // when the ledger was folded last
+
+	foldAge time.Duration
 }
 
 // Migrate is migrate.Run for the client's database.
@@ -101,7 +104,7 @@ func (c *Client) Job(ctx context.Context, j schema.Job) (*Sink, error) {
 // sink returns a sink for tables that are as the layout says.
 func (c *Client) sink(l *schema.Layout) *Sink {
 	s := &Sink{
-		Reader: questions.NewReader(c.DB, l), Auditor: verify.NewAuditor(c.DB, l), client: c, layout: l, most: firstRows, fresh: freshPart, merge: rollupRows,
+		Reader: questions.NewReader(c.DB, l), Auditor: verify.NewAuditor(c.DB, l), client: c, layout: l, most: firstRows, fresh: freshPart, merge: rollupRows, folded: time.Now(), foldAge: foldAge,
 		memos: make([]memo, len(l.Levels)),
 	}
 	for i := range s.memos {
@@ -167,7 +170,7 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	}
 	var lines []ledgerLine
 	for _, line := range c.Lines { // each copied: the statement may outlive this write
-		lines = append(lines, ledgerLine{&s.layout.Job, &line})
+		lines = append(lines, ledgerLine{job: &s.layout.Job, Line: &line})
 	}
 	return s.client.lines.do(ctx, &s.writer, lines)
 }

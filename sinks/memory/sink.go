@@ -138,6 +138,21 @@ func (s *Sink) line(l window.Line) {
 	s.contents().Ledger[key] = l
 }
 
+// Fold replaces lines of whole chunks by one line for many, however new they are.
+func (s *Sink) Fold(context.Context) error {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	c, f := s.contents(), window.Folder{Chunk: s.spec.Chunk}
+	for _, l := range c.Lines() {
+		f.Add(window.Past{Line: l})
+	}
+	for _, fold := range f.Folds() {
+		s.line(fold.Line)
+		maps.DeleteFunc(c.Ledger, func(_ LineKey, l window.Line) bool { return fold.Covers(&l) })
+	}
+	return nil
+}
+
 // Rollup recomputes all finished numbers and merges them with the old ones. It does not
 // record which windows are complete, because its views do not show that.
 func (s *Sink) Rollup(context.Context, bool, event.Time) error {

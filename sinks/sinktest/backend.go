@@ -19,6 +19,7 @@ type Sink interface {
 	Insert(ctx context.Context, c *window.Changes) (round uint64, err error)
 	Write(ctx context.Context, c *window.Changes) error
 	Rollup(ctx context.Context, all bool, watermark event.Time) error
+	Fold(ctx context.Context) error // of lines of any age
 	Audit(ctx context.Context, a *audit.Audit, progress func(done, total int)) error
 }
 

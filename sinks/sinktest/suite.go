@@ -27,6 +27,7 @@ func Run(t *testing.T, begin func(t *testing.T) Backend, only ...string) {
 		{"DeadLetters", deadLetters},
 		{"Audit", audits},
 		{"Each", each},
+		{"Folds", folds},
 		{"Repair", repair},
 		{"Fingerprints", fingerprints},
 	})
@@ -496,6 +497,83 @@ func damages(t *testing.T, b Backend, s Sink, spec *window.Spec, want *memory.Co
 		audit.Finding{Class: audit.Lost, Window: key.Window, Group: groups[0] + " " + groups[1]})
 	if found, _ := find(t, s, spec); len(found) < 4 {
 		t.Errorf("found only %+v", found)
+	}
+}
+
+// folds: a folded ledger knows as much as before, for a process that starts and for the audit; it is the same
+// if several processes fold it, and after lines of a zombie have come back.
+func folds(t *testing.T, b Backend) {
+	log, spec := NewLog(5), Spec()
+	s, other := open(t, b, spec), open(t, b, spec)
+	all := pieces(t, log, spec, 3)
+	for _, c := range all {
+		write(t, s, c)
+	}
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
+		t.Fatal(err)
+	}
+	known := func() any {
+		at, err := s.Known(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	fold := func(s Sink) {
+		t.Helper()
+		if err := s.Fold(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clean := func(what string, lines int) {
+		t.Helper()
+		found, a := find(t, s, spec)
+		if l := a.Looked(); len(found) > 0 || l.Lines != lines || l.Chunks != lines {
+			t.Errorf("%s: looked at %+v, want %d lines; found %+v", what, l, lines, found)
+		}
+		for f := range a.Notes {
+			t.Errorf("%s: it notes %+v", what, f)
+		}
+	}
+	const folded = 3 * partitions // chunks 0 to 3, 4 and 5, and the open one
+	before, first := known(), b.Contents(t, spec)
+	clean("before", len(first.Ledger))
+	fold(s)
+	fold(other)
+	clean("folded", folded)
+	want := b.Contents(t, spec)
+	if len(want.Ledger) != folded || len(first.Ledger) != 7*partitions || !reflect.DeepEqual(known(), before) {
+		t.Fatalf("%d lines, folded from %d; it knows %v, and before %v", len(want.Ledger), len(first.Ledger), known(), before)
+	}
+	for _, c := range all {
+		write(t, other, c)
+	}
+	if n := len(b.Contents(t, spec).Ledger); n <= folded {
+		t.Fatalf("%d lines after a zombie", n)
+	}
+	clean("lines that have come back", folded)
+	fold(other)
+	Same(t, "folded again", b.Contents(t, spec), want)
+
+	var key memory.Key
+	var slot window.Slot
+	for k, row := range want.Rows {
+		for at := range row.Hits {
+			if at.Partition() == 1 && at.Chunk() == 2 {
+				key, slot = k, at
+			}
+		}
+	}
+	b.RaiseSlot(t, spec, key, slot)
+	found, _ := find(t, s, spec)
+	if !slices.ContainsFunc(found, func(f audit.Finding) bool {
+		return f.Class == audit.Excess && f.Partition == 1 && f.Chunk == 0 && f.Offsets == audit.Offsets{First: 0, Next: 4 * spec.Chunk} && f.Found == f.Expected+1
+	}) {
+		t.Errorf("a slot of a folded chunk raised: found %+v", found)
+	}
+	b.DeleteLine(t, spec, memory.LineKey{Partition: 1})
+	if found, _ := find(t, s, spec); !slices.ContainsFunc(found, func(f audit.Finding) bool { return f.Class == audit.Unknown && f.Partition == 1 && f.Chunk == 2 }) {
+		t.Errorf("a fold deleted: found %+v", found)
 	}
 }
 

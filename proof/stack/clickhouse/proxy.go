@@ -26,7 +26,7 @@ import (
 type account struct {
 	Digest string   // of password and salt, in hexadecimal
 	Salt   string   // as in CREATE USER
-	Rights []string // SELECT, INSERT
+	Rights []string // SELECT, INSERT, ALTER DELETE
 	Owner  bool     `json:"-"` // may do everything
 }
 
@@ -110,6 +110,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body, r.ContentLength = bufio.NewReader(bytes.NewReader(head)), int64(len(head))
 	}
 	right := map[string]string{"SELECT": "SELECT", "WITH": "SELECT", "SHOW": "SELECT", "DESCRIBE": "SELECT", "DESC": "SELECT", "EXISTS": "SELECT", "INSERT": "INSERT", "": "SELECT"}[word]
+	if deletes.MatchString(statement) {
+		right = "ALTER DELETE"
+	}
 	if !a.Owner && (right == "" || !slices.Contains(a.Rights, right)) {
 		refuse(w, http.StatusForbidden, accessDenied, fmt.Sprintf("%s: Not enough privileges to %s. (ACCESS_DENIED)", name, word))
 		return
@@ -156,8 +159,9 @@ func (p *proxy) account(r *http.Request) (string, account, bool) {
 var (
 	firstWords = regexp.MustCompile(`^(?:\s|\(|--[^\n]*\n|/\*(?s:.*?)\*/)*([A-Za-z]*)`)
 	user       = regexp.MustCompile("^(CREATE USER IF NOT EXISTS|ALTER USER) `([^`]+)` IDENTIFIED WITH sha256_hash BY '([0-9a-f]{64})' SALT '([^']*)'")
+	deletes    = regexp.MustCompile("^ALTER TABLE `[^`]+`\\.`weir_ledger` DELETE ")
 	checkGrant = regexp.MustCompile("^CHECK GRANT ([A-Z, ]+) ON ")
-	grant      = regexp.MustCompile("^GRANT ([A-Z, ]+) ON `[^`]+`\\.\\* TO `([^`]+)`$")
+	grant      = regexp.MustCompile("^GRANT ([A-Z, ]+) ON `[^`]+`\\.\\*((?:, ALTER DELETE ON `[^`]+`\\.`weir_ledger`)?) TO `([^`]+)`$")
 )
 
 func firstWord(statement string) string {
@@ -191,16 +195,20 @@ func (p *proxy) administer(statement string) (bool, error) {
 		return true, p.keep()
 	}
 	if m := grant.FindStringSubmatch(statement); m != nil {
-		a, ok := p.accounts[m[2]]
+		a, ok := p.accounts[m[3]]
 		if !ok {
-			return true, fmt.Errorf("there is no user %s", m[2])
+			return true, fmt.Errorf("there is no user %s", m[3])
 		}
-		for _, right := range rights(m[1]) {
+		list := rights(m[1])
+		if m[2] != "" {
+			list = append(list, "ALTER DELETE")
+		}
+		for _, right := range list {
 			if !slices.Contains(a.Rights, right) {
 				a.Rights = append(a.Rights, right)
 			}
 		}
-		p.accounts[m[2]] = a
+		p.accounts[m[3]] = a
 		return true, p.keep()
 	}
 	if strings.HasPrefix(statement, "CREATE USER") || strings.HasPrefix(statement, "ALTER USER") || strings.HasPrefix(statement, "GRANT") {

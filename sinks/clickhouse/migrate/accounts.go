@@ -5,12 +5,18 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"weir/sinks/clickhouse/schema"
 	"weir/sinks/clickhouse/wire"
 )
 
 // WriterAccount returns the statements that make the account for weir run.
 func WriterAccount(c *wire.DB, a *Account) []Statement {
-	return account(c, a, "", "SELECT, INSERT")
+	return account(c, a, "", writes(c))
+}
+
+// writes are the rights of weir run. The lines of the ledger that it has folded are deleted.
+func writes(c *wire.DB) string {
+	return "SELECT, INSERT ON " + wire.Quote(c.Config.Database) + ".*, ALTER DELETE ON " + c.Name(schema.LedgerTable)
 }
 
 // ReaderAccount returns the statements that make the account for dashboards.
@@ -22,7 +28,7 @@ func ReaderAccount(c *wire.DB, a *Account) []Statement {
 	for _, mode := range wire.OverflowModes {
 		settings += ", " + mode + " = 'throw'"
 	}
-	return account(c, a, settings, "SELECT")
+	return account(c, a, settings, "SELECT ON "+wire.Quote(c.Config.Database)+".*")
 }
 
 // account returns the statements that make an account or bring it up to date. They do
@@ -41,6 +47,6 @@ func account(c *wire.DB, a *Account, settings, rights string) []Statement {
 	return []Statement{
 		step("user", "CREATE USER IF NOT EXISTS"),
 		step("password of user", "ALTER USER"),
-		{Object: "grant " + a.User, SQL: "GRANT" + c.OnCluster() + " " + rights + " ON " + wire.Quote(c.Config.Database) + ".* TO " + user},
+		{Object: "grant " + a.User, SQL: "GRANT" + c.OnCluster() + " " + rights + " TO " + user},
 	}
 }

@@ -157,9 +157,9 @@ func (inv *Inventory) notes(c *wire.DB, l *schema.Layout) (notes []string) {
 func checkRights(ctx context.Context, c *wire.DB, on *wire.Replicas) error {
 	const what = "check the account's rights"
 	granted := uint8(1)
-	err := wire.Shards{on}.Query(ctx, what, "CHECK GRANT SELECT, INSERT ON "+wire.Quote(c.Config.Database)+".*", func(scan func(...any) error) error { return scan(&granted) })
+	err := wire.Shards{on}.Query(ctx, what, "CHECK GRANT "+writes(c), func(scan func(...any) error) error { return scan(&granted) })
 	if err == nil && granted == 0 {
-		return wire.Refuse(what, "SELECT or INSERT on "+c.Config.Database+" is not granted", wire.RightsAction)
+		return wire.Refuse(what, "SELECT or INSERT on "+c.Config.Database+", or ALTER DELETE on its ledger, is not granted", wire.RightsAction)
 	}
 	return err
 }

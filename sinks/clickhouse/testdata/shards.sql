@@ -1226,9 +1226,9 @@ AS WITH
                 if(t.9 = '', 0, intDiv(_now - t.6, t.4) * t.4),
                 _rounds[concat(t.1, ' ', toString(t.2), ' ', toString(t.4))],
                 greatest(_applied[t.9], _applied[concat(t.9, ' ttl')], _applied[concat(t.3, ' progress')])
-            ), [('clicks', 1, 'clicks_state', 0, 3, 1727913600, 0, 0, '', 2), ('clicks', 1, 'clicks_1m_rollup', 60, 3, 1727913600, 0, 0, '', 2), ('clicks', 1, 'clicks_1h_rollup', 3600, 3, 1727913600, 0, 0, 'clicks_1m_rollup', 2)]), 'Array(Tuple(seconds UInt32, last UInt32, horizon DateTime(\'UTC\'), since Int64, within Int64, done UInt64, begun DateTime(\'UTC\')))')
+            ), [('clicks', 1, 'clicks_state', 0, 3, 1727913600, 0, 0, '', 2, 64), ('clicks', 1, 'clicks_1m_rollup', 60, 3, 1727913600, 0, 0, '', 2, 64), ('clicks', 1, 'clicks_1h_rollup', 3600, 3, 1727913600, 0, 0, 'clicks_1m_rollup', 2, 64)]), 'Array(Tuple(seconds UInt32, last UInt32, horizon DateTime(\'UTC\'), since Int64, within Int64, done UInt64, begun DateTime(\'UTC\')))')
     ) AS _tables,
-    (SELECT CAST(arrayMap(t -> (t.1, t.2, t.3, t.10), [('clicks', 1, 'clicks_state', 0, 3, 1727913600, 0, 0, '', 2), ('clicks', 1, 'clicks_1m_rollup', 60, 3, 1727913600, 0, 0, '', 2), ('clicks', 1, 'clicks_1h_rollup', 3600, 3, 1727913600, 0, 0, 'clicks_1m_rollup', 2)]), 'Array(Tuple(job String, version UInt32, table String, groups UInt32))')) AS _names,
+    (SELECT CAST(arrayMap(t -> (t.1, t.2, t.3, t.10, t.11), [('clicks', 1, 'clicks_state', 0, 3, 1727913600, 0, 0, '', 2, 64), ('clicks', 1, 'clicks_1m_rollup', 60, 3, 1727913600, 0, 0, '', 2, 64), ('clicks', 1, 'clicks_1h_rollup', 3600, 3, 1727913600, 0, 0, 'clicks_1m_rollup', 2, 64)]), 'Array(Tuple(job String, version UInt32, table String, groups UInt32, chunk UInt64))')) AS _names,
     lines AS
     (
         SELECT
@@ -1239,6 +1239,7 @@ AS WITH
             max(flushed_at) AS flushed, min(_l.began) AS began
         FROM `weir`.`weir_ledger_all` AS _l
         GROUP BY job, version, epoch, partition, chunk, first
+        QUALIFY (max(max(_l.next)) OVER (PARTITION BY job, version, epoch, partition ORDER BY chunk RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS _before) <= first OR _before < max(_l.next)
     )
 SELECT
     job, version, CAST('outcomes', 'String') AS kind, epoch, partition, chunk,
@@ -1293,18 +1294,28 @@ SELECT
         'state rows hold more events of the chunk than the ledger says were counted: rows were changed, or a flush was interrupted and weir was not started since')
 FROM
 (
-    SELECT _names[_source] AS _of, _tables[_source].horizon AS _horizon, slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, if(max(_n.touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
+    SELECT _names[_source] AS _of, _tables[_source].horizon AS _horizon, _at AS slot, sum(_m.hits) AS hits, max(_m.touched) AS touched, if(max(_m.touched) > now('UTC') + 60, toInt64(toUnixTimestamp(max(_m.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_m.known) AS known, max(_m.least_counted) AS least_counted, max(_m.most_counted) AS most_counted, min(_m.began) AS began
     FROM
     (
-        SELECT _source, arrayJoin(arrayZip(mapKeys(_counts), mapValues(_counts))) AS pair, pair.1 AS slot, pair.2 AS hits, _at AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
-        FROM `weir`.`weir_audit_states`
-        UNION ALL
-        SELECT arrayFirstIndex(t -> (t.job, t.version) = (toString(job), version), _names), (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(lines.hits), sum(lines.hits), min(began)
-        FROM lines
-        GROUP BY job, version, epoch, partition, chunk
-    ) AS _n
-    WHERE _source > 0
-    GROUP BY _source, slot
+        SELECT _source, slot, hits, touched, known, least_counted, most_counted, began, if(slot < max(until) OVER before, max(if(until > 0, slot, 0)) OVER before, slot) AS _at
+        FROM
+        (
+            SELECT _source, slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began, max(_n.until) AS until
+            FROM
+            (
+                SELECT _source, arrayJoin(arrayZip(mapKeys(_counts), mapValues(_counts))) AS pair, pair.1 AS slot, pair.2 AS hits, _at AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began, toUInt64(0) AS until
+                FROM `weir`.`weir_audit_states`
+                UNION ALL
+                SELECT arrayFirstIndex(t -> (t.job, t.version) = (toString(job), version), _names) AS _of, (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk) AS _slot, 0, max(flushed), 1, max(lines.hits), sum(lines.hits), min(began), toUInt64(if(intDiv(max(next) - min(first), greatest(_names[_of].chunk, 1)) AS _chunks > 1, _slot + _chunks, 0))
+                FROM lines
+                GROUP BY job, version, epoch, partition, chunk
+            ) AS _n
+            WHERE _source > 0
+            GROUP BY _source, slot
+        )
+        WINDOW before AS (PARTITION BY _source ORDER BY slot)
+    ) AS _m
+    GROUP BY _source, _at
 )
 WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - 10 OR ahead > 0) AND began > _horizon
 
@@ -1344,7 +1355,7 @@ FROM
     )
 )
 WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
-COMMENT 'weir migrate made it: 6737ea2182be2b25';
+COMMENT 'weir migrate made it: 91613b7b06e24663';
 
 -- weir_jobs
 INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES
@@ -1358,7 +1369,7 @@ CREATE USER IF NOT EXISTS `weir` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash B
 ALTER USER `weir` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…';
 
 -- grant weir
-GRANT ON CLUSTER 'main' SELECT, INSERT ON `weir`.* TO `weir`;
+GRANT ON CLUSTER 'main' SELECT, INSERT ON `weir`.*, ALTER DELETE ON `weir`.`weir_ledger` TO `weir`;
 
 -- user grafana
 CREATE USER IF NOT EXISTS `grafana` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…' SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000, skip_unavailable_shards = 0, read_overflow_mode = 'throw', read_overflow_mode_leaf = 'throw', group_by_overflow_mode = 'throw', sort_overflow_mode = 'throw', result_overflow_mode = 'throw', timeout_overflow_mode = 'throw', timeout_overflow_mode_leaf = 'throw', set_overflow_mode = 'throw', join_overflow_mode = 'throw', distinct_overflow_mode = 'throw', transfer_overflow_mode = 'throw';

@@ -246,32 +246,56 @@ func (s *Auditor) auditWindows(ctx context.Context, a *audit.Audit, k comparison
 }
 
 func (s *Auditor) auditLines(ctx context.Context, a *audit.Audit, d verifyData) error {
+	return s.lines(ctx, d, func(l *window.Past, comparable bool, ahead int64) {
+		a.Line(&l.Line, comparable || ahead > 0)
+		switch {
+		case ahead > 0:
+			a.Ahead(l.Slot(), event.Time(ahead)*1000)
+		case l.Open:
+			a.Fresh(l.Slot())
+		}
+	})
+}
+
+// lines reads the ledger. A line that was written after d.Settled is open; one that began after
+// d.Horizon is comparable with rows, and then ahead says how far the server's clock is behind it.
+func (s *Auditor) lines(ctx context.Context, d verifyData, yield func(l *window.Past, comparable bool, ahead int64)) error {
 	return s.client.Home().QueryFor(ctx, "read the ledger", render("verify_lines", d), func(scan func(...any) error) error {
-		var l window.Line
+		var l window.Past
 		var partition uint16
 		var chunk, first, next uint64
 		var comparable, fresh uint8
 		var ahead int64
 		var id string
-		to := []any{&l.Epoch, &partition, &chunk, &first, &next, &id, &comparable, &fresh, &ahead}
+		to := []any{&l.Epoch, &partition, &chunk, &first, &next, &id, (*int64)(&l.Watermark), (*int64)(&l.Began), (*int64)(&l.Flushed), &comparable, &fresh, &ahead}
 		for f := range l.Outcomes {
 			to = append(to, &l.Outcomes[f])
 		}
-		for _, n := range schema.EventNumbers(&l) {
+		for _, n := range schema.EventNumbers(&l.Line) {
 			to = append(to, n)
 		}
 		err := scan(to...)
 		if err == nil {
 			l.TopicID, err = schema.TopicID(id)
 		}
-		l.Partition, l.Chunk, l.First, l.Next = int32(partition), int64(chunk), int64(first), int64(next)
-		a.Line(&l, comparable == 1 || ahead > 0)
-		switch {
-		case ahead > 0:
-			a.Ahead(l.Slot(), event.Time(ahead)*1000)
-		case fresh == 1:
-			a.Fresh(l.Slot())
-		}
+		l.Partition, l.Chunk, l.First, l.Next, l.Open = int32(partition), int64(chunk), int64(first), int64(next), fresh == 1
+		yield(&l, comparable == 1, ahead)
 		return err
 	})
+}
+
+// Folds returns what one line of the ledger can stand for, or does. Lines that were written within age stay as
+// they are, and so do those with a watermark ahead of the server's clock, which Coverage leaves out.
+func (s *Auditor) Folds(ctx context.Context, age, span time.Duration) ([]window.Past, error) {
+	now, err := s.client.Clock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f := window.Folder{Chunk: s.layout.Spec.Chunk, Span: event.Time(span.Milliseconds())}
+	d := verifyData{LevelData: s.layout.Local(s.client, 0), Horizon: "toDateTime(0)", Settled: fmt.Sprintf("toDateTime(%d)", now.Add(-age).Unix())}
+	err = s.lines(ctx, d, func(l *window.Past, _ bool, _ int64) {
+		l.Open = l.Open || l.Watermark > event.Time(now.UnixMilli())
+		f.Add(*l)
+	})
+	return f.Folds(), err
 }

@@ -28,7 +28,7 @@ AS WITH
                 greatest(_applied[t.9], _applied[concat(t.9, ' ttl')], _applied[concat(t.3, {{text .Progressed}})])
             ), [{{template "audit_tables.sql" .}}]), 'Array(Tuple(seconds UInt32, last UInt32, horizon DateTime(\'UTC\'), since Int64, within Int64, done UInt64, begun DateTime(\'UTC\')))')
     ) AS _tables,
-    (SELECT CAST(arrayMap(t -> (t.1, t.2, t.3, t.10), [{{template "audit_tables.sql" .}}]), 'Array(Tuple(job String, version UInt32, table String, groups UInt32))')) AS _names,
+    (SELECT CAST(arrayMap(t -> (t.1, t.2, t.3, t.10, t.11), [{{template "audit_tables.sql" .}}]), 'Array(Tuple(job String, version UInt32, table String, groups UInt32, chunk UInt64))')) AS _names,
     lines AS
     (
         SELECT
@@ -39,6 +39,8 @@ AS WITH
             max(flushed_at) AS flushed, min(_l.began) AS began
         FROM {{.Read "weir_ledger"}} AS _l
         GROUP BY job, version, epoch, partition, chunk, first
+        {{- /* Without lines that stand for nothing, because a fold of lines covers them. */}}
+        QUALIFY (max(max(_l.next)) OVER (PARTITION BY job, version, epoch, partition ORDER BY chunk RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS _before) <= first OR _before < max(_l.next)
     )
 SELECT
     job, version, CAST('outcomes', 'String') AS kind, epoch, partition, chunk,
@@ -93,18 +95,28 @@ SELECT
         'state rows hold more events of the chunk than the ledger says were counted: rows were changed, or a flush was interrupted and weir was not started since')
 FROM
 (
-    SELECT _names[_source] AS _of, _tables[_source].horizon AS _horizon, slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, {{.Ahead "max(_n.touched)"}} AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
+    SELECT _names[_source] AS _of, _tables[_source].horizon AS _horizon, _at AS slot, sum(_m.hits) AS hits, max(_m.touched) AS touched, {{.Ahead "max(_m.touched)"}} AS ahead, max(_m.known) AS known, max(_m.least_counted) AS least_counted, max(_m.most_counted) AS most_counted, min(_m.began) AS began
     FROM
-    (
-        SELECT _source, arrayJoin(arrayZip(mapKeys(_counts), mapValues(_counts))) AS pair, pair.1 AS slot, pair.2 AS hits, _at AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
-        FROM {{.Name "weir_audit_states"}}
-        UNION ALL
-        SELECT arrayFirstIndex(t -> (t.job, t.version) = (toString(job), version), _names), (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(lines.hits), sum(lines.hits), min(began)
-        FROM lines
-        GROUP BY job, version, epoch, partition, chunk
-    ) AS _n
-    WHERE _source > 0
-    GROUP BY _source, slot
+    ({{- /* Rows of chunks that a fold stands for are compared with it. */}}
+        SELECT _source, slot, hits, touched, known, least_counted, most_counted, began, if(slot < max(until) OVER before, max(if(until > 0, slot, 0)) OVER before, slot) AS _at
+        FROM
+        (
+            SELECT _source, slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began, max(_n.until) AS until
+            FROM
+            (
+                SELECT _source, arrayJoin(arrayZip(mapKeys(_counts), mapValues(_counts))) AS pair, pair.1 AS slot, pair.2 AS hits, _at AS touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began, toUInt64(0) AS until
+                FROM {{.Name "weir_audit_states"}}
+                UNION ALL
+                SELECT arrayFirstIndex(t -> (t.job, t.version) = (toString(job), version), _names) AS _of, (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk) AS _slot, 0, max(flushed), 1, max(lines.hits), sum(lines.hits), min(began), toUInt64(if(intDiv(max(next) - min(first), greatest(_names[_of].chunk, 1)) AS _chunks > 1, _slot + _chunks, 0))
+                FROM lines
+                GROUP BY job, version, epoch, partition, chunk
+            ) AS _n
+            WHERE _source > 0
+            GROUP BY _source, slot
+        )
+        WINDOW before AS (PARTITION BY _source ORDER BY slot)
+    ) AS _m
+    GROUP BY _source, _at
 )
 WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - {{.Quiet}} OR ahead > 0) AND began > _horizon
 

@@ -117,6 +117,9 @@ func (d auditData) Tables() (all []place) {
 
 func (p place) Width() int { return len(p.Entry.Groups) }
 
+// Chunk returns how many offsets a chunk has.
+func (p place) Chunk() int64 { return window.ChunkOf(p.Entry.Meaning) }
+
 func (p place) Written() string {
 	if p.Seconds > 0 {
 		return "rolled"

@@ -107,7 +107,7 @@ const (
 
 const (
 	SchemaAction  = "the table is not as `weir migrate` made it; weir_schema has the statements that made it: change it back, or raise the job's version"
-	RightsAction  = "the account lacks a right: grant SELECT and INSERT on the database, and CREATE, ALTER, DROP, CREATE FUNCTION for `weir migrate`"
+	RightsAction  = "the account lacks a right: grant SELECT and INSERT on the database, ALTER DELETE on weir_ledger, and CREATE, ALTER, DROP, CREATE FUNCTION for `weir migrate`"
 	MissingAction = "run `weir migrate`"
 	accountAction = "check user and password"
 )
