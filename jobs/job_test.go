@@ -32,7 +32,22 @@ func spec() *window.Spec {
 // fakeLog is a topic in memory; fakeSource gives its partitions to jobs, for a limited
 // time.
 type fakeLog struct {
+	mu    sync.Mutex // for tests whose log grows while a job reads it
 	parts [][]event.Record
+}
+
+// part returns the records of a partition by now.
+func (l *fakeLog) part(p int) []event.Record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.parts[p]
+}
+
+// set replaces the records of a partition.
+func (l *fakeLog) set(p int, records []event.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.parts[p] = records
 }
 
 func newLog(partitions, records int) *fakeLog {
@@ -87,7 +102,7 @@ func (s *fakeSource) Spans(context.Context) (map[int32]event.Span, error) {
 func spans(l *fakeLog) map[int32]event.Span {
 	all := map[int32]event.Span{}
 	for p := range l.parts {
-		all[int32(p)] = event.Span{Next: int64(len(l.parts[p]))}
+		all[int32(p)] = event.Span{Next: int64(len(l.part(p)))}
 	}
 	return all
 }
@@ -119,7 +134,7 @@ func (g *fakeGeneration) Partitions() []event.Assignment {
 		if !ok {
 			c = -1
 		}
-		as = append(as, event.Assignment{Partition: int32(p), TopicID: g.s.topic, Committed: c, LogEnd: int64(len(g.s.log.parts[p]))})
+		as = append(as, event.Assignment{Partition: int32(p), TopicID: g.s.topic, Committed: c, LogEnd: int64(len(g.s.log.part(p)))})
 	}
 	return as
 }
@@ -139,7 +154,7 @@ func (g *fakeGeneration) Fetch(ctx context.Context, from map[int32]int64, delive
 	for ctx.Err() == nil {
 		moved := false
 		for _, p := range slices.Sorted(maps.Keys(next)) {
-			log := g.s.log.parts[p]
+			log := g.s.log.part(int(p))
 			at := next[p]
 			if at >= int64(len(log)) {
 				continue

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,16 +22,16 @@ import (
 type lossySink struct {
 	*mergeSink
 	tells     bool
-	restarted bool
+	restarted atomic.Bool
 }
 
 func (s *lossySink) Known(ctx context.Context) (map[int32]window.Known, error) {
-	s.restarted = false
+	s.restarted.Store(false)
 	return s.mergeSink.Known(ctx)
 }
 
 func (s *lossySink) Write(ctx context.Context, c *window.Changes) error {
-	if s.restarted {
+	if s.restarted.Load() {
 		return errGone{"started again"}
 	}
 	return s.mergeSink.Write(ctx, c)
@@ -38,7 +39,7 @@ func (s *lossySink) Write(ctx context.Context, c *window.Changes) error {
 
 func (s *lossySink) Coverage(ctx context.Context) (audit.Coverage, error) {
 	c, err := s.mergeSink.Coverage(ctx)
-	c.Restarted = s.restarted
+	c.Restarted = s.restarted.Load()
 	return c, err
 }
 
@@ -53,7 +54,8 @@ func (s *lossySink) held() *window.Changes {
 func (s *lossySink) goBack(to *window.Changes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all, s.restarted = to, s.tells
+	s.all = to
+	s.restarted.Store(s.tells)
 }
 
 // states returns the state of each row's sketch.
@@ -91,7 +93,7 @@ func TestSinkGoesBack(t *testing.T) {
 				sink := &lossySink{mergeSink: newSink(spec()), tells: c.tells}
 				_, stop := started(t, Config{Source: src, Sink: sink, Workers: 1, Log: slog.New(slog.NewTextHandler(&out, nil))})
 				grow := func(to int) {
-					src.log.parts[0] = log.parts[0][:to]
+					src.log.set(0, log.parts[0][:to])
 					time.Sleep(10*time.Second + 100*time.Millisecond)
 				}
 				grow(100)

@@ -73,7 +73,7 @@ func (s slowly) Next(ctx context.Context) (Generation, error) {
 }
 
 func (g slowGeneration) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
-	log := g.s.log.parts[0]
+	log := g.s.log.part(0)
 	for at := from[0]; at < int64(len(log)); at++ {
 		b := event.Batch{First: at, Next: at + 1, Records: log[at : at+1]}
 		if err := deliver(event.Part{HighWater: at + 1, LastStable: at + 1, Packed: oneBatch{&b}}); err != nil {
@@ -186,7 +186,7 @@ func TestLongFlush(t *testing.T) {
 		if got != 1000 {
 			t.Errorf("%d of 1000 records are durable after minutes: the flush does not end", got)
 		}
-		src.log.parts[0] = append(src.log.parts[0], newLog(1, 1500).parts[0][1000:]...)
+		src.log.set(0, newLog(1, 1500).parts[0])
 		time.Sleep(10 * time.Second)
 		end()
 		began := time.Now()
