@@ -10,7 +10,7 @@ import (
 
 // frame is the reference page around the tables of keys.
 //
-//go:embed reference.md
+//go:embed testdata/reference.tmpl
 var frame string
 
 // Reference returns the reference page, docs/config.md.
