@@ -29,7 +29,7 @@ type SQL struct {
 	// functions of arrays work on columns. Empty: nothing takes less.
 	Folded string
 
-	Number      string // of a state, or of a total if additive: its number
+	Number      string // of a state, or of a total if additive: its number. If not additive, it is the state, or that of window.Row.Number
 	NumberType  string // type of that number
 	NumberMerge string // the aggregate function that merges numbers of one window, such as max
 	View        string // of a number: as a view has it

@@ -215,6 +215,12 @@ func (b *backend) View(t *testing.T, spec *window.Spec, length event.Time) map[m
 	return b.view(t, plan(t, suiteJob(spec)), length)
 }
 
+func (b *backend) Rolled(t *testing.T, spec *window.Spec, length event.Time) map[memory.Key]memory.Numbers {
+	t.Helper()
+	l := plan(t, suiteJob(spec))
+	return b.numbers(t, l, b.c.Name(l.Levels[0].Table)+" FINAL", b.each)
+}
+
 func (b *backend) view(t *testing.T, l *schema.Layout, length event.Time) map[memory.Key]memory.Numbers {
 	t.Helper()
 	each := b.each
@@ -234,6 +240,12 @@ func (b *backend) view(t *testing.T, l *schema.Layout, length event.Time) map[me
 	if slices.ContainsFunc(l.Measures, func(m schema.Measure) bool { return m.SQL != nil && m.SQL.ViewType != "" }) {
 		from = "(" + numbersOf(b.c, l, i) + ")"
 	}
+	return b.numbers(t, l, from, each)
+}
+
+// numbers reads finished numbers from a view or a rollup.
+func (b *backend) numbers(t *testing.T, l *schema.Layout, from string, each func(t *testing.T, sql string, row func(scan func(...any) error) error)) map[memory.Key]memory.Numbers {
+	t.Helper()
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, [" + strings.Join(l.Keys(), ", ") + "], hits"
 	var names []string
 	for m := range l.Counted {

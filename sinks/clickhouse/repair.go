@@ -47,7 +47,7 @@ func (s *Sink) Repair(ctx context.Context, from, until event.Time, progress func
 		for rest := list; len(rest) > 0; {
 			n := s.batch(rest, rows)
 			s.mu.Lock()
-			err := s.makeAnew(ctx, d, rest[:n], rows)
+			err := s.makeAnew(ctx, d, "rollup", rest[:n], rows)
 			s.mu.Unlock()
 			if err != nil {
 				return append(all, r), fmt.Errorf("repair of %s: %w", d.Level.Table, err)

@@ -215,15 +215,26 @@ func (r rollup) Open(round uint64) error {
 	return err
 }
 
-// Make makes windows of the level anew.
+// Make makes windows of the level anew, but for those whose numbers whole rows gave. A longer rollup must learn
+// of these: they are stamped.
 func (r rollup) Make(list []rounds.Window) (err error) {
 	var rows map[int64]uint64
-	if len(list) > 1 { // one window takes one statement, whatever its rows
-		if rows, err = r.count(r.ctx, r.d, list); err != nil {
+	switch {
+	case r.d.First && r.layout.Numbers():
+		if rows, err = r.count(r.ctx, r.d, "differ", list); err != nil {
 			return err
 		}
+		right := slices.DeleteFunc(slices.Clone(list), func(w rounds.Window) bool { return rows[w.Start] > 0 })
+		if list = slices.DeleteFunc(slices.Clone(list), func(w rounds.Window) bool { return rows[w.Start] == 0 }); len(right) > 0 && len(r.memos) > 1 {
+			err = r.makeAnew(r.ctx, r.d, "stamp", right, nil)
+		}
+	case len(list) > 1: // one window takes one statement, whatever its rows
+		rows, err = r.count(r.ctx, r.d, "counts", list)
 	}
-	return r.makeAnew(r.ctx, r.d, list, rows)
+	if err != nil {
+		return err
+	}
+	return r.makeAnew(r.ctx, r.d, "rollup", list, rows)
 }
 
 // note merges the progress of a level into weir_rollups: the current round at home, and how
@@ -275,13 +286,13 @@ func (d making) sameSource(view string) string {
 	return same
 }
 
-// makeAnew makes windows of a level anew, some with each statement. rows has the number
+// makeAnew makes windows of a level anew, some with each statement of a template. rows has the number
 // of rows that a window is made of, if they were counted.
-func (s *Sink) makeAnew(ctx context.Context, d making, touched []rounds.Window, rows map[int64]uint64) error {
+func (s *Sink) makeAnew(ctx context.Context, d making, template string, touched []rounds.Window, rows map[int64]uint64) error {
 	_, err := s.inRound(ctx, &s.rolled, len(touched), func(from int, round uint64) (int, error) {
 		n := s.batch(touched[from:], rows)
 		d.Round, d.windows = round, touched[from:from+n]
-		return from + n, s.client.ExecOn(ctx, s.client.Shards, "roll up into "+d.Level.Table, render("rollup", d), wire.QueryTimeout)
+		return from + n, s.client.ExecOn(ctx, s.client.Shards, "roll up into "+d.Level.Table, render(template, d), wire.QueryTimeout)
 	})
 	return err
 }
@@ -303,13 +314,13 @@ func (s *Sink) progress(ctx context.Context, d making) (at progress, err error) 
 	return at, err
 }
 
-// count returns the number of rows that each window is made of. It is a query
-// apart from that of Touched, because each can use an index then: this one by
+// count returns the number of rows that each window is made of; with the template differ only of
+// windows that are to be made. It is a query apart from that of Touched, because each can use an index then: this one by
 // window, the other by round.
-func (s *Sink) count(ctx context.Context, d making, list []rounds.Window) (map[int64]uint64, error) {
+func (s *Sink) count(ctx context.Context, d making, template string, list []rounds.Window) (map[int64]uint64, error) {
 	d.windows = list
 	rows := map[int64]uint64{}
-	err := s.client.Shards.Query(ctx, "count rows to roll up", render("counts", d), wire.Counting(rows))
+	err := s.client.Shards.Query(ctx, "count rows to roll up", render(template, d), wire.Counting(rows))
 	return rows, err
 }
 

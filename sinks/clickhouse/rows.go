@@ -37,8 +37,8 @@ func appendSeconds(run []byte, t event.Time) []byte {
 	return binary.LittleEndian.AppendUint32(run, uint32(t/1000))
 }
 
-// stateColumns returns the columns of a job's state table. round stamps the rows.
-func stateColumns(l *schema.Layout, round uint64) (all []native.Column[window.Row]) {
+// groupColumns returns the columns that say which group and window a row is of.
+func groupColumns(l *schema.Layout) (all []native.Column[window.Row]) {
 	var group [][]byte
 	for i, c := range l.By {
 		all = append(all, native.String(c.Name, func(row window.Row) []byte {
@@ -46,8 +46,12 @@ func stateColumns(l *schema.Layout, round uint64) (all []native.Column[window.Ro
 			return group[i]
 		}))
 	}
-	all = append(all,
-		native.Plain("window_start", "DateTime", func(run []byte, row window.Row) []byte { return appendSeconds(run, row.Window()) }),
+	return append(all, native.Plain("window_start", "DateTime", func(run []byte, row window.Row) []byte { return appendSeconds(run, row.Window()) }))
+}
+
+// stateColumns returns the columns of a job's state table. round stamps the rows.
+func stateColumns(l *schema.Layout, round uint64) []native.Column[window.Row] {
+	all := append(groupColumns(l),
 		native.Column[window.Row]{Name: "hits", Type: "Map(UInt64, UInt64)", Runs: 3, Add: func(runs [][]byte, row window.Row) {
 			for slot, n := range row.Hits {
 				runs[1] = native.Append64(runs[1], uint64(slot))
@@ -59,6 +63,19 @@ func stateColumns(l *schema.Layout, round uint64) (all []native.Column[window.Ro
 		all = append(all, m.StateColumn())
 	}
 	return append(all, native.UInt64("flushed_in", func(window.Row) uint64 { return round }))
+}
+
+// numberColumns returns the columns of the first rollup that a whole row gives.
+func numberColumns(l *schema.Layout) []native.Column[window.Row] {
+	all := append(groupColumns(l), native.UInt64("hits", window.Row.Sum))
+	for m := range l.Counted {
+		all = append(all, m.NumberColumn())
+	}
+	measures := l.Measured()
+	return append(all, native.Column[window.Row]{Name: "flushed", Type: schema.Flushed, Runs: 2, Add: func(runs [][]byte, row window.Row) {
+		runs[0] = native.Append64(runs[0], row.Sum())
+		runs[1] = native.Append64(runs[1], measures)
+	}})
 }
 
 // stateRows yields the rows [from, to) of a table, or those that rows has the numbers of.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"weir/event"
 	"weir/flow/rounds"
 	"weir/sinks/clickhouse/migrate"
 	"weir/sinks/clickhouse/native"
@@ -135,7 +136,7 @@ func (s *Sink) Insert(ctx context.Context, c *window.Changes) (round uint64, err
 }
 
 // Write writes the changes into the tables, in an order that makes a crash harmless:
-// places and state rows on all shards, acknowledged in the sense of package rounds, then dead
+// places and state rows on all shards, acknowledged in the sense of package rounds, then the numbers of whole rows, dead
 // letters, then the ledger lines. It does not change c, whose tables must be sealed. After an error, any
 // part of c may be written: write c again, or c merged with later changes.
 //
@@ -154,6 +155,9 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	}
 	if err == nil && c.Sent != nil && rounds.Overtaken(c.Sent.Round, now) {
 		_, err = s.writeRows(ctx, c.Sent.Table)
+	}
+	if err == nil {
+		err = s.writeNumbers(ctx, c.Table)
 	}
 	if err != nil {
 		return err
@@ -217,6 +221,37 @@ func (s *Sink) writeState(ctx context.Context, t *window.Table, rows, ends []int
 	}
 	s.aim(to-from, sent, time.Since(began))
 	return to, nil
+}
+
+// writeNumbers gives the first rollup the numbers of whole rows, of windows of which the table has nothing but whole
+// rows. Of the latest window there is more to come, so that its numbers would not pass the check of a rollup. Which rows give
+// numbers decides nothing but the cost.
+func (s *Sink) writeNumbers(ctx context.Context, t *window.Table) error {
+	if !s.layout.Numbers() {
+		return nil
+	}
+	part, latest := map[event.Time]bool{}, event.Time(0)
+	for row := range t.Rows {
+		latest = row.Window()
+		part[latest] = part[latest] || !row.Whole()
+	}
+	part[latest] = true
+	rows, ends := s.divide(t)
+	from := 0
+	for shard, to := range ends {
+		var list []window.Row
+		for row := range stateRows(t, rows, from, to) {
+			if !part[row.Window()] {
+				list = append(list, row)
+			}
+		}
+		from = to
+		err := insertAll(ctx, s.client, s.client.Shards[shard], s.layout.Levels[0].Table, numberColumns(s.layout), list, func(window.Row) int { return 100 })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // aim decides how many rows the next statement has, after one that was acknowledged: as many as

@@ -42,6 +42,10 @@ func (b *backend) View(t *testing.T, spec *window.Spec, length event.Time) map[m
 	return b.sinks[spec.Version].View(length)
 }
 
+func (b *backend) Rolled(t *testing.T, spec *window.Spec, length event.Time) map[memory.Key]memory.Numbers {
+	return b.store.Contents(spec.Job, spec.Version).Rollups[length]
+}
+
 func (b *backend) edit(spec *window.Spec, f func(c *memory.Contents)) {
 	b.store.Edit(spec.Job, spec.Version, f)
 }

@@ -71,8 +71,14 @@ func (s *Sink) insert(c *window.Changes) {
 		if to.Rows[key] == nil {
 			to.Rows[key] = newRow()
 		}
-		to.Rows[key].merge(s.row(r))
+		row := s.row(r)
+		to.Rows[key].merge(row)
 		to.written[key.Window] = to.round
+		if s.numbers() && r.Whole() {
+			n := row.numbers()
+			n.flushed = flushed{n.Hits, s.measures()}
+			s.finish(to.rollup(s.spec.Window), key, n)
+		}
 	}
 	for i, m := range s.spec.Measures {
 		if m.Kind.ByMember {
@@ -102,6 +108,31 @@ func (s *Sink) row(r window.Row) *Row {
 		}
 	}
 	return row
+}
+
+// numbers reports whether a rollup has the job's windows, which whole rows give the numbers of.
+func (s *Sink) numbers() bool { return slices.Contains(s.rollups, s.spec.Window) }
+
+// measures names the measures that the sink counts. Another process may count others.
+func (s *Sink) measures() string {
+	var names []string
+	for _, m := range s.spec.Measures {
+		names = append(names, m.Name)
+	}
+	return strings.Join(names, ",")
+}
+
+// right returns the windows of the job of which whole rows gave all numbers: of each group those of
+// as many events as its rows have.
+func (s *Sink) right() map[event.Time]bool {
+	c, right := s.contents(), map[event.Time]bool{}
+	for key := range c.Rows {
+		right[key.Window] = true
+	}
+	for key, row := range c.Rows {
+		right[key.Window] = right[key.Window] && c.Rollups[s.spec.Window][key].flushed == flushed{row.Sum(), s.measures()}
+	}
+	return right
 }
 
 func (s *Sink) places(last *geosketch.Last, measure string) {
@@ -153,12 +184,12 @@ func (s *Sink) Fold(context.Context) error {
 	return nil
 }
 
-// Rollup recomputes all finished numbers and merges them with the old ones. It does not
+// Rollup recomputes finished numbers and merges them with the old ones, but for windows that are right. It does not
 // record which windows are complete, because its views do not show that.
 func (s *Sink) Rollup(context.Context, bool, event.Time) error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
-	s.rollup(0, 0)
+	s.rollup(0, 0, s.right())
 	s.contents().round++
 	return nil
 }
@@ -168,23 +199,26 @@ func (s *Sink) Rollup(context.Context, bool, event.Time) error {
 func (s *Sink) Repair(_ context.Context, from, until event.Time) error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
-	s.rollup(from, until)
+	s.rollup(from, until, nil)
 	return nil
 }
 
-func (s *Sink) rollup(from, until event.Time) {
+// rollup recomputes windows, but for those of the job that are right.
+func (s *Sink) rollup(from, until event.Time, right map[event.Time]bool) {
 	c := s.contents()
 	for _, length := range s.rollups {
-		if c.Rollups[length] == nil {
-			c.Rollups[length] = map[Key]Numbers{}
-		}
 		for key, row := range Merge(c.Rows, length) {
-			if key.Window+length <= from || until > 0 && key.Window >= until {
+			if key.Window+length <= from || until > 0 && key.Window >= until || length == s.spec.Window && right[key.Window] {
 				continue
 			}
-			c.Rollups[length][key] = s.best(row, c.Rollups[length][key])
+			s.finish(c.rollup(length), key, row)
 		}
 	}
+}
+
+// finish merges finished numbers into those of a rollup.
+func (s *Sink) finish(rollup map[Key]Numbers, key Key, n Numbers) {
+	rollup[key] = s.best(n, rollup[key])
 }
 
 // Merge returns the finished numbers of all windows of a length, by window and group.

@@ -111,6 +111,14 @@ func (r *Row) merge(o *Row) {
 type Numbers struct {
 	Hits     uint64
 	Measures map[string]uint64
+
+	flushed flushed // in the rollup of the job's windows: the whole row of most events among those that gave numbers
+}
+
+// flushed says of how many events a whole row was, and of which measures it had numbers.
+type flushed struct {
+	hits     uint64
+	measures string
 }
 
 // total returns rows of different windows as one: counts and totals are added up, and the other
@@ -141,7 +149,7 @@ func total(rows []*Row) *Row {
 }
 
 func (r *Row) numbers() Numbers {
-	n := Numbers{r.Sum(), map[string]uint64{}}
+	n := Numbers{Hits: r.Sum(), Measures: map[string]uint64{}}
 	for name, s := range r.States {
 		n.Measures[name] = must(s.Of.Number(s.Bytes))
 	}
@@ -154,7 +162,10 @@ func (s *Sink) best(a, b Numbers) Numbers {
 	if a.Hits < b.Hits {
 		a, b = b, a
 	}
-	n := Numbers{a.Hits, maps.Clone(a.Measures)}
+	n := Numbers{Hits: a.Hits, Measures: maps.Clone(a.Measures), flushed: a.flushed}
+	if n.flushed.hits < b.flushed.hits {
+		n.flushed = b.flushed
+	}
 	for i := range s.spec.Measures {
 		if m := &s.spec.Measures[i]; !m.Kind.Additive && !m.Kind.ByMember && n.Measures != nil {
 			n.Measures[m.Name] = max(n.Measures[m.Name], b.Measures[m.Name])
@@ -196,6 +207,14 @@ func newContents() *Contents {
 		Ledger: map[LineKey]window.Line{}, Dead: map[DeadKey]window.DeadLetter{},
 		Rollups: map[event.Time]map[Key]Numbers{},
 	}
+}
+
+// rollup returns the rollup of a length.
+func (c *Contents) rollup(length event.Time) map[Key]Numbers {
+	if c.Rollups[length] == nil {
+		c.Rollups[length] = map[Key]Numbers{}
+	}
+	return c.Rollups[length]
 }
 
 // tail reports whether a window was written to since the last Rollup.

@@ -42,6 +42,9 @@ type Backend interface {
 	// View reads what the view of a rollup shows.
 	View(t *testing.T, spec *window.Spec, length event.Time) map[memory.Key]memory.Numbers
 
+	// Rolled reads the finished numbers of the measures that do not add up from the rollup itself.
+	Rolled(t *testing.T, spec *window.Spec, length event.Time) map[memory.Key]memory.Numbers
+
 	// Repair recomputes all rollups.
 	Repair(t *testing.T, spec *window.Spec)
 

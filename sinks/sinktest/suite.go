@@ -24,6 +24,7 @@ func Run(t *testing.T, begin func(t *testing.T) Backend, only ...string) {
 		{"Restart", restart},
 		{"Known", known},
 		{"Views", views},
+		{"Numbers", numbers},
 		{"DeadLetters", deadLetters},
 		{"Audit", audits},
 		{"Each", each},

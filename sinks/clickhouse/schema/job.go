@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"regexp"
 	"slices"
 	"strconv"
@@ -49,7 +50,7 @@ type Rollup struct {
 }
 
 // reserved are columns that every table or view of a job has.
-var reserved = []string{"window_start", "window_end", "hits", "flushed_at", "flushed_in", "rolled_at", "rolled_in", "complete"}
+var reserved = []string{"window_start", "window_end", "hits", "flushed", "flushed_at", "flushed_in", "rolled_at", "rolled_in", "complete"}
 
 // Layout has what is derived from a Job: the names and columns of its tables.
 type Layout struct {
@@ -200,6 +201,21 @@ func (l *Layout) Located(yield func(*Measure) bool) {
 			return
 		}
 	}
+}
+
+// Numbers reports whether whole rows give the first rollup their numbers: whether it has the job's windows, and only
+// measures whose numbers Go has.
+func (l *Layout) Numbers() bool {
+	return l.Levels[0].Seconds*1000 == int64(l.Spec.Window) && !slices.ContainsFunc(l.Measures, func(m Measure) bool { return m.Additive() })
+}
+
+// Measured tells the measures of the job from those that another process may count.
+func (l *Layout) Measured() uint64 {
+	h := fnv.New64a()
+	for m := range l.Counted {
+		fmt.Fprint(h, m.Name, ",")
+	}
+	return h.Sum64()
 }
 
 // StateTable returns the name of the state table.

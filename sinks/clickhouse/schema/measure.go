@@ -188,6 +188,14 @@ func (m *Measure) SelectList(number string) string {
 	return strings.Join(all, ",\n    ")
 }
 
+// NumberColumn returns the column of the measure's numbers in a Native block. The measure does not add up.
+func (m *Measure) NumberColumn() native.Column[window.Row] {
+	if m.SQL.Number == "%s" { // a state is its number
+		return m.StateColumn()
+	}
+	return native.UInt64(m.Name, func(row window.Row) uint64 { return row.Number(m.Index) })
+}
+
 // StateColumn returns the column of the measure's states in a Native block.
 func (m *Measure) StateColumn() native.Column[window.Row] {
 	c := native.Column[window.Row]{Name: m.Name + m.SQL.Stored, Type: cmp.Or(m.SQL.Plain, m.SQL.State), Runs: m.SQL.Runs}

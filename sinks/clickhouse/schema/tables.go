@@ -290,6 +290,10 @@ func Common() []Table {
 	}
 }
 
+// Flushed is the type of a column of the first rollup: of how many events whole rows had that gave their numbers, at most,
+// and which measures.
+const Flushed = "Tuple(hits UInt64, measures UInt64)"
+
 // levelComment begins the comment of the table of a rollup. The length of its windows follows, by
 // which a table is known that was exchanged with another one.
 const levelComment = "Finished numbers of windows of "
@@ -343,6 +347,9 @@ func (l *Layout) Tables() []Table {
 			t.partition = "toYYYYMMDD(window_start)"
 		case v.Window >= 24*time.Hour:
 			t.partition = "toYear(window_start)"
+		}
+		if v.Seconds*1000 == int64(l.Spec.Window) {
+			t.Columns = append(t.Columns, largest("flushed", Flushed))
 		}
 		if v.Keep > 0 {
 			// It begins when a row was last made, and not with its window: of a backfill, whose windows

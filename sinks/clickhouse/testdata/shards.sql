@@ -135,6 +135,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`clicks_1m_rollup` ON CLUSTER 'main'
     `country` LowCardinality(String),
     `window_start` DateTime('UTC'),
     `hits` SimpleAggregateFunction(max, UInt64),
+    `flushed` SimpleAggregateFunction(max, Tuple(hits UInt64, measures UInt64)),
     `active` SimpleAggregateFunction(max, UInt64),
     `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
     `rolled_in` SimpleAggregateFunction(max, UInt64),
@@ -298,12 +299,13 @@ CREATE OR REPLACE TABLE `weir`.`clicks_1m_rollup_all` ON CLUSTER 'main'
     `country` LowCardinality(String),
     `window_start` DateTime('UTC'),
     `hits` SimpleAggregateFunction(max, UInt64),
+    `flushed` SimpleAggregateFunction(max, Tuple(hits UInt64, measures UInt64)),
     `active` SimpleAggregateFunction(max, UInt64),
     `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')),
     `rolled_in` SimpleAggregateFunction(max, UInt64)
 )
 ENGINE = Distributed('main', 'weir', 'clicks_1m_rollup')
-COMMENT 'weir migrate made it: 2468cc95f5fb1a55';
+COMMENT 'weir migrate made it: 9b79ab534435f2dc';
 
 -- clicks_1h_rollup_all
 CREATE OR REPLACE TABLE `weir`.`clicks_1h_rollup_all` ON CLUSTER 'main'
