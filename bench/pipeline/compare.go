@@ -15,13 +15,13 @@ import (
 // compare measures builds of weir against each other instead of weir against the naive
 // pipeline: the builds take turns on one topic, and the figures are the medians of the
 // rounds. It checks no floor and keeps no result.
-func compare(g *testbed.Bed, topic string, builds []string) error {
+func compare(g *testbed.Bed, topic string, builds []string, counted *users) error {
 	costs := make([][]side, len(builds))
 	round := 0
 	for range *rounds + 1 { // the first one warms up
 		for i, build := range builds {
 			round++
-			s, _, err := readWithWeir(g, build, fmt.Sprint("bench", i), topic, round, false)
+			s, _, err := readWithWeir(g, build, fmt.Sprint("bench", i), topic, round, false, counted)
 			if err != nil {
 				return fmt.Errorf("%s: %w", build, err)
 			}
