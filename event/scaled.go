@@ -79,8 +79,9 @@ func (v Value) Rounded(scale int) (units int64, large, ok bool) {
 	}
 	next, more := digits.next()
 	middle := next == '5'
-	for c := byte('0'); more && middle; middle = c == '0' {
+	for c := byte(0); more && middle; {
 		c, more = digits.next()
+		middle = c == '0'
 	}
 	if middle && units&1 == 1 || !middle && next >= '5' {
 		units++
