@@ -13,11 +13,11 @@ import (
 // Rules are the parts of a job's definition that decide the answer. Durations
 // are in milliseconds.
 type Rules struct {
-	Window    event.Time // length of a window, which begins at a multiple of it
-	Lateness  event.Time // an event older than its record by more is late
-	Skew      event.Time // one newer by more is from the future
-	Dedupe    bool       // clicks: whether an event id counts once only
-	Precision int        // locations: characters of the geohash that people are grouped by; 0: 5
+	Window    event.Time `json:"window"`    // length of a window, which begins at a multiple of it
+	Lateness  event.Time `json:"lateness"`  // an event older than its record by more is late
+	Skew      event.Time `json:"skew"`      // one newer by more is from the future
+	Dedupe    bool       `json:"dedupe"`    // clicks: whether an event id counts once only
+	Precision int        `json:"precision"` // locations: characters of the geohash that people are grouped by; 0: 5
 }
 
 // maxStamp is the last millisecond that a job accepts as an event's time: the
@@ -37,18 +37,19 @@ type Outcomes struct {
 // A Group is where an event is counted: window and page, or window and
 // geohash.
 type Group struct {
-	Window event.Time // its start
-	Name   string
+	Window event.Time `json:"window"` // its start
+	Name   string     `json:"group"`
 }
 
 // A Count is the truth about a group: its hits, the sum of their users' ids, how many hits
 // each user has, and the users of the earliest and of the latest event. The ids are also
 // the truth of an activity bitmap.
 type Count struct {
-	Hits        int64
-	Sum         int64
-	Users       map[uint32]int64
-	First, Last Moment
+	Hits  int64            `json:"hits"`
+	Sum   int64            `json:"sum"`
+	Users map[uint32]int64 `json:"users"`
+	First Moment           `json:"first"`
+	Last  Moment           `json:"last"`
 }
 
 // A Moment is a millisecond and the users of its events, ascending, each once. Which of
@@ -99,16 +100,17 @@ func Merge[K comparable](counts map[K]*Count, key K, c *Count) {
 
 // A Member is a person in a window.
 type Member struct {
-	Window event.Time
-	User   uint32
+	Window event.Time `json:"window"`
+	User   uint32     `json:"user"`
 }
 
 // A Place is the last position of a person in a window, in degrees. Two records
 // of one person with the same stamp have the same position, so that the order
 // of the log does not matter.
 type Place struct {
-	Stamp    event.Time
-	Lon, Lat float64
+	Stamp event.Time `json:"ts"`
+	Lon   float64    `json:"lon"`
+	Lat   float64    `json:"lat"`
 }
 
 // A Truth is the exact answer for all records that were added. The code is

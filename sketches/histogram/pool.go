@@ -1,11 +1,6 @@
 package histogram
 
-import (
-	"encoding/binary"
-	"slices"
-
-	"weir/internal/counts"
-)
+import "weir/internal/counts"
 
 // A Pool has many histograms, numbered from 0. The zero value is ready. Memory is in proportion
 // to the numbers of a histogram that has few, and to the buckets that have numbers of one that
@@ -37,16 +32,4 @@ func (p *Pool) Append(dst Counts, i uint32) Counts {
 		dst = append(dst, Count{bucketOf(w), countOf(w)})
 	}
 	return dst
-}
-
-// AppendState appends histogram i as Counts.AppendState does, and returns how many numbers it
-// has, too.
-func (p *Pool) AppendState(dst []byte, i uint32) (state []byte, numbers uint64) {
-	p.words = p.bags.Append(p.words[:0], i)
-	dst = slices.Grow(dst, wordBytes*len(p.words))
-	for _, w := range slices.Backward(p.words) {
-		numbers += countOf(w)
-		dst = binary.BigEndian.AppendUint64(dst, w)
-	}
-	return dst, numbers
 }
