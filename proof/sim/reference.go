@@ -185,7 +185,7 @@ func (f *reference) chunk(p *partition, key partitionEpoch, chunk, from, to int6
 		if rec.form != good || f.spec.Each == "" {
 			outcome := f.event(rec, l, doubt, maybe, o, o >= added)
 			l.Outcomes[outcome]++
-			if f.spec.Each != "" && outcome != window.Gap {
+			if f.spec.Each != "" && outcome == window.Malformed { // a record without a value has no events
 				l.Events.All++
 				l.Events.By[outcome]++
 			}
@@ -260,10 +260,10 @@ func (f *reference) outcome(rec *record) window.Outcome {
 	switch {
 	case rec.form == gap:
 		return window.Gap
-	case rec.form == broken:
-		return window.Malformed
 	case rec.unwanted:
 		return window.Filtered
+	case rec.form == broken:
+		return window.Malformed
 	case rec.at < rec.time-f.spec.Lateness:
 		return window.Late
 	case rec.at > rec.time+f.spec.Skew:
