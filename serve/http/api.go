@@ -20,27 +20,27 @@ import (
 	"weir/serve/live"
 )
 
-// A question is one call of the API: a path below /api/v1/ with parameters. A question is
-// answered in the same way for a GET and for a stream.
-type question struct {
+// A call asks the API a question: a path below /api/v1/ with parameters. A GET and a stream
+// get the same answer to a call.
+type call struct {
 	path string
 	url.Values
 }
 
-// parseQuestion reads a question as a stream has it: a path, ? and parameters.
-func parseQuestion(text string) (question, error) {
+// parseCall reads a call in the form that a stream has: a path, ? and parameters.
+func parseCall(text string) (call, error) {
 	path, parameters, _ := strings.Cut(text, "?")
 	values, err := url.ParseQuery(parameters)
-	return question{path, values}, err
+	return call{path, values}, err
 }
 
-// id is the same for equal questions.
-func (q question) id() string { return q.path + "?" + q.Encode() }
+// id is the same for equal calls.
+func (q call) id() string { return q.path + "?" + q.Encode() }
 
 // An endpoint answers the questions of one path.
 type endpoint struct {
 	parameters []string // all names; those that end in a dot begin one
-	answer     func(ctx context.Context, q question) (any, error)
+	answer     func(ctx context.Context, q call) (any, error)
 }
 
 // endpoints returns the endpoints of the paths that a stream can ask too.
@@ -74,7 +74,7 @@ func (s *Server) api(path string) http.Handler {
 		values, err := parametersOf(r)
 		if err == nil {
 			err = s.inTime(r.Context(), func(ctx context.Context) (err error) {
-				answer, err = e.ask(ctx, question{path, values})
+				answer, err = e.ask(ctx, call{path, values})
 				return err
 			})
 		}
@@ -136,7 +136,7 @@ func statusOf(err error) int {
 }
 
 // ask answers a question of the endpoint's path.
-func (e *endpoint) ask(ctx context.Context, q question) (any, error) {
+func (e *endpoint) ask(ctx context.Context, q call) (any, error) {
 	if err := e.check(q); err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func unknown(partial string, found bool) error {
 
 // check returns an error if the endpoint does not have a parameter of the question, or if it is
 // given twice.
-func (e *endpoint) check(q question) error {
+func (e *endpoint) check(q call) error {
 	for _, name := range slices.Sorted(maps.Keys(q.Values)) {
 		known := slices.ContainsFunc(e.parameters, func(p string) bool {
 			return name == p || strings.HasSuffix(p, ".") && strings.HasPrefix(name, p)
@@ -178,7 +178,7 @@ func (e *endpoint) check(q question) error {
 }
 
 // job returns the job that the parameter job names, or the only one.
-func (s *Server) job(q question) (live.Description, error) {
+func (s *Server) job(q call) (live.Description, error) {
 	all := s.Windows.Jobs()
 	name := q.Get("job")
 	if name == "" && len(all) == 1 {
@@ -199,7 +199,7 @@ func (s *Server) job(q question) (live.Description, error) {
 
 // measure returns the measure that the parameter of that name names. If it is left out,
 // it is the first one that shows one of wanted.
-func measure(q question, job live.Description, wanted ...face.Shows) (live.Described, error) {
+func measure(q call, job live.Description, wanted ...face.Shows) (live.Described, error) {
 	name := q.Get("measure")
 	var names []string
 	for _, m := range job.Measures {
@@ -229,7 +229,7 @@ type span struct {
 // over returns the windows that a question asks for: those that overlap the time `last`
 // before now, such as 5m, those since midnight UTC of `last=today`, or those from `from`
 // until `until`, in RFC 3339. Without any, it is the last hour.
-func (s *Server) over(q question, job live.Description) (span, error) {
+func (s *Server) over(q call, job live.Description) (span, error) {
 	now := s.Windows.Now().UTC()
 	if from := q.Get("from"); from != "" {
 		if q.Get("last") != "" {
@@ -303,7 +303,7 @@ func duration(name, text string) (time.Duration, error) {
 }
 
 // whole reads a number from 1 to most, which is missing unless it is given.
-func whole(q question, name string, missing, most int) (int, error) {
+func whole(q call, name string, missing, most int) (int, error) {
 	text := q.Get(name)
 	if text == "" {
 		return missing, nil
@@ -316,7 +316,7 @@ func whole(q question, name string, missing, most int) (int, error) {
 }
 
 // groups returns what the parameters by.COLUMN choose, and whether that is anything.
-func groups(q question, job live.Description) (group [][]byte, chosen bool, err error) {
+func groups(q call, job live.Description) (group [][]byte, chosen bool, err error) {
 	group = make([][]byte, len(job.By))
 	for name := range q.Values {
 		column, is := strings.CutPrefix(name, "by.")
@@ -333,7 +333,7 @@ func groups(q question, job live.Description) (group [][]byte, chosen bool, err 
 }
 
 // asked reads what most questions have: job, measure, windows and group.
-func (s *Server) asked(q question, wanted ...face.Shows) (a asking, err error) {
+func (s *Server) asked(q call, wanted ...face.Shows) (a asking, err error) {
 	if a.job, err = s.job(q); err != nil {
 		return a, err
 	}
@@ -351,7 +351,7 @@ func (s *Server) asked(q question, wanted ...face.Shows) (a asking, err error) {
 }
 
 // level reads the parameter of that name, a share; 0.95 unless it is given.
-func level(q question) (float64, error) {
+func level(q call) (float64, error) {
 	text := q.Get("level")
 	if text == "" {
 		return 0.95, nil
@@ -373,8 +373,8 @@ type asking struct {
 	level  float64 // of a distribution, the share of its numbers below the one asked for
 }
 
-// question returns it in the form of package live, about a measure.
-func (a *asking) question(measure string) live.Query {
+// query returns the form of an asking that package live takes, about a measure.
+func (a *asking) query(measure string) live.Query {
 	return live.Query{Job: a.job.Job, Measure: measure, From: a.From, Until: a.Until, Group: a.group}
 }
 

@@ -277,7 +277,7 @@ func TestPrivate(t *testing.T) {
 	// That a measure with conditions has nothing tells of the people of a group, if it has any.
 	e.http.K = 4
 	for page, secret := range map[string]bool{"/p/1": true, "/p/9": false} {
-		q := question{"series", url.Values{"job": {"clicks"}, "measure": {"greatest"}, "last": {"5m"}, "by.page": {page}}}
+		q := call{"series", url.Values{"job": {"clicks"}, "measure": {"greatest"}, "last": {"5m"}, "by.page": {page}}}
 		a, err := e.http.asked(q, face.Quantity)
 		if err != nil {
 			t.Fatal(err)
@@ -426,7 +426,7 @@ func TestStream(t *testing.T) {
 	asked := map[string]int{}
 	for path, one := range e.http.hub.endpoints {
 		answer := one.answer
-		one.answer = func(ctx context.Context, q question) (any, error) {
+		one.answer = func(ctx context.Context, q call) (any, error) {
 			e.http.hub.mu.Lock()
 			asked[q.id()]++
 			e.http.hub.mu.Unlock()

@@ -55,7 +55,7 @@ const (
 	deadLettersTimeout = 2 * time.Second
 )
 
-func (s *Server) deadLetters(ctx context.Context, q question) (any, error) {
+func (s *Server) deadLetters(ctx context.Context, q call) (any, error) {
 	n, err := whole(q, "n", deadLettersMost, deadLettersMost)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ func TestDeadLettersAway(t *testing.T) {
 			return nil, fmt.Errorf("%d letters: no answer", n)
 		}}
 		began := time.Now()
-		answer, err := s.deadLetters(t.Context(), question{"dead-letters", nil})
+		answer, err := s.deadLetters(t.Context(), call{"dead-letters", nil})
 		if r, _ := answer.(deadLettersReply); err != nil || r.Partial != "50 letters: no answer" || time.Since(began) != deadLettersTimeout {
 			t.Errorf("%+v, %v after %s", r, err, time.Since(began))
 		}
@@ -72,7 +72,7 @@ func TestNoJSON(t *testing.T) {
 	if err := json.NewDecoder(res.Body).Decode(&failed); err != nil || res.StatusCode != 500 || !strings.Contains(failed.Error, "year") {
 		t.Errorf("%d, %+v, %v", res.StatusCode, failed, err)
 	}
-	payload := s.hub.ask(t.Context(), question{"dead-letters", nil})
+	payload := s.hub.ask(t.Context(), call{"dead-letters", nil})
 	if text := string(payload); !strings.HasPrefix(text, `{"status":500,"error":"`) {
 		t.Errorf("in a stream: %s", text)
 	}

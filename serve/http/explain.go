@@ -33,8 +33,8 @@ type explainReply struct {
 // explain answers how to ask a question, which the parameter of has as a stream would have
 // it, in SQL and of the Redis endpoint. It does not ask the question, so it answers while
 // ClickHouse does not.
-func (s *Server) explain(_ context.Context, q question) (any, error) {
-	of, err := parseQuestion(q.Get("of"))
+func (s *Server) explain(_ context.Context, q call) (any, error) {
+	of, err := parseCall(q.Get("of"))
 	e, known := s.endpoints()[of.path]
 	switch {
 	case err != nil:
@@ -50,7 +50,7 @@ func (s *Server) explain(_ context.Context, q question) (any, error) {
 	if err != nil || a.measure.Name == "" {
 		return reply, err
 	}
-	st.about(a.question(a.measure.Name))
+	st.about(a.query(a.measure.Name))
 	if s.SQL != nil {
 		reply.SQL = s.SQL(st)
 	}
@@ -65,7 +65,7 @@ func (s *Server) explain(_ context.Context, q question) (any, error) {
 
 // statement returns a question in the terms of SQL, without the part that all of them have; no
 // measure if it is not about one.
-func (s *Server) statement(q question) (a asking, st Statement, err error) {
+func (s *Server) statement(q call) (a asking, st Statement, err error) {
 	switch q.path {
 	case "people":
 		if a, err = s.asked(q, face.People); err == nil {

@@ -38,10 +38,10 @@ func TestViewersShareAnswers(t *testing.T) {
 // TestRefusedStream: a viewer or a question too many is refused with the reason, and the
 // connection is closed. Questions that others ask already are none too many.
 func TestRefusedStream(t *testing.T) {
-	s := &Server{hub: newHub(map[string]endpoint{"jobs": {[]string{"n"}, func(context.Context, question) (any, error) { return 1, nil }}}, 1+questionsMost/asksMost, slog.New(slog.DiscardHandler))}
-	questions := func(from, n int) (all []question) {
+	s := &Server{hub: newHub(map[string]endpoint{"jobs": {[]string{"n"}, func(context.Context, call) (any, error) { return 1, nil }}}, 1+questionsMost/asksMost, slog.New(slog.DiscardHandler))}
+	questions := func(from, n int) (all []call) {
 		for i := range n {
-			all = append(all, question{"jobs", url.Values{"n": {fmt.Sprint(from + i)}}})
+			all = append(all, call{"jobs", url.Values{"n": {fmt.Sprint(from + i)}}})
 		}
 		return all
 	}
@@ -71,8 +71,8 @@ func TestRefusedStream(t *testing.T) {
 // TestFaultInStream: a panic in an answer ends neither the stream nor the process.
 func TestFaultInStream(t *testing.T) {
 	var log bytes.Buffer
-	h := newHub(map[string]endpoint{"jobs": {answer: func(context.Context, question) (any, error) { panic("out of luck") }}}, 2, slog.New(slog.NewTextHandler(&log, nil)))
-	if payload := h.ask(t.Context(), question{"jobs", nil}); !strings.Contains(string(payload), `"status":500`) {
+	h := newHub(map[string]endpoint{"jobs": {answer: func(context.Context, call) (any, error) { panic("out of luck") }}}, 2, slog.New(slog.NewTextHandler(&log, nil)))
+	if payload := h.ask(t.Context(), call{"jobs", nil}); !strings.Contains(string(payload), `"status":500`) {
 		t.Errorf("the event is %s", payload)
 	}
 	if !strings.Contains(log.String(), "out of luck") {
@@ -84,16 +84,16 @@ func TestFaultInStream(t *testing.T) {
 func TestHungQuestion(t *testing.T) {
 	asked := make(chan bool)
 	h := newHub(map[string]endpoint{
-		"hangs": {answer: func(ctx context.Context, _ question) (any, error) {
+		"hangs": {answer: func(ctx context.Context, _ call) (any, error) {
 			asked <- true
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}},
-		"answers": {answer: func(context.Context, question) (any, error) { return 7, nil }},
+		"answers": {answer: func(context.Context, call) (any, error) { return 7, nil }},
 	}, 2, slog.New(slog.DiscardHandler))
-	first, _ := h.join([]question{{"hangs", nil}})
+	first, _ := h.join([]call{{"hangs", nil}})
 	await.Receive(t, "the first question", asked)
-	second, _ := h.join([]question{{"answers", nil}})
+	second, _ := h.join([]call{{"answers", nil}})
 	await.Until(t, func() error {
 		if pieces, _ := h.after(0, second); len(pieces) == 0 {
 			return errors.New("no answer yet")

@@ -41,7 +41,7 @@ func betweenOf(b questions.Bound) between { return between{Least: &b.Least, Most
 
 // known returns the measure that a question asks for; if it names none, the first one that knows
 // who came back.
-func (s *Server) known(q question) (a asking, err error) {
+func (s *Server) known(q call) (a asking, err error) {
 	if a, err = s.asked(q, face.People); err != nil {
 		return a, err
 	}
@@ -102,7 +102,7 @@ type later struct {
 const periodsMost = 60
 
 // askedRetention reads a question of the path retention.
-func (s *Server) askedRetention(q question) (a asking, st Statement, err error) {
+func (s *Server) askedRetention(q call) (a asking, st Statement, err error) {
 	if a, err = s.known(q); err != nil {
 		return a, st, err
 	}
@@ -122,7 +122,7 @@ func (s *Server) askedRetention(q question) (a asking, st Statement, err error) 
 	return a, st, err
 }
 
-func (s *Server) retention(ctx context.Context, q question) (any, error) {
+func (s *Server) retention(ctx context.Context, q call) (any, error) {
 	a, st, err := s.askedRetention(q)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (s *Server) retention(ctx context.Context, q question) (any, error) {
 	}
 	reply := retentionReply{Job: a.job.Job, Measure: a.measure.Name, Kind: a.measure.Kind.Name, Unit: st.Unit, Zone: st.Zone, Cohorts: []period{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.about(a.question(a.measure.Name))
+	st.about(a.query(a.measure.Name))
 	pairs, err := s.IDs.Retention(ctx, st)
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ type begun struct {
 
 // askedSessions reads a question of the path sessions. Its steps begin at multiples of their
 // length since 1970.
-func (s *Server) askedSessions(q question) (a asking, st Statement, err error) {
+func (s *Server) askedSessions(q call) (a asking, st Statement, err error) {
 	if a, err = s.known(q); err != nil {
 		return a, st, err
 	}
@@ -236,7 +236,7 @@ func (s *Server) askedSessions(q question) (a asking, st Statement, err error) {
 	return a, st, nil
 }
 
-func (s *Server) sessions(ctx context.Context, q question) (any, error) {
+func (s *Server) sessions(ctx context.Context, q call) (any, error) {
 	a, st, err := s.askedSessions(q)
 	if err != nil {
 		return nil, err
@@ -246,7 +246,7 @@ func (s *Server) sessions(ctx context.Context, q question) (any, error) {
 	}
 	reply := sessionsReply{about: a.of(), Gap: st.Gap.Seconds(), Step: st.Step.Seconds(), Points: []begun{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.about(a.question(a.measure.Name))
+	st.about(a.query(a.measure.Name))
 	bounds, err := s.IDs.Sessions(ctx, st)
 	if err != nil {
 		return nil, err
@@ -292,7 +292,7 @@ type taken struct {
 
 // askedFunnel reads a question of the path funnel. Its range is one of whole windows of the
 // shortest rollup, because the answer has all of each window that begins in it.
-func (s *Server) askedFunnel(q question) (a asking, st Statement, err error) {
+func (s *Server) askedFunnel(q call) (a asking, st Statement, err error) {
 	if a.job, err = s.job(q); err != nil {
 		return a, st, err
 	}
@@ -309,7 +309,7 @@ func (s *Server) askedFunnel(q question) (a asking, st Statement, err error) {
 		if name == "" {
 			return a, st, fmt.Errorf("%w: steps=%.64s; step %d has no measure, such as people:/cart has", errQuestion, q.Get("steps"), i+1)
 		}
-		m, err := measure(question{q.path, url.Values{"measure": {name}}}, a.job, face.People)
+		m, err := measure(call{q.path, url.Values{"measure": {name}}}, a.job, face.People)
 		if err != nil {
 			return a, st, err
 		}
@@ -323,7 +323,7 @@ func (s *Server) askedFunnel(q question) (a asking, st Statement, err error) {
 	return a, st, nil
 }
 
-func (s *Server) funnel(ctx context.Context, q question) (any, error) {
+func (s *Server) funnel(ctx context.Context, q call) (any, error) {
 	a, st, err := s.askedFunnel(q)
 	if err != nil {
 		return nil, err
@@ -333,7 +333,7 @@ func (s *Server) funnel(ctx context.Context, q question) (any, error) {
 	}
 	reply := funnelReply{Job: a.job.Job, span: a.span, Steps: []taken{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.about(a.question(a.measure.Name))
+	st.about(a.query(a.measure.Name))
 	bounds, err := s.IDs.Funnel(ctx, st)
 	if err != nil {
 		return nil, err

@@ -77,7 +77,7 @@ func (r Rollup) left() time.Duration { return r.Keep - time.Minute }
 
 // askedRows reads a question that the rollups do not answer. Its range begins where the rows begin
 // that are kept, if it begins before.
-func (s *Server) askedRows(q question, wanted face.Shows) (asking, error) {
+func (s *Server) askedRows(q call, wanted face.Shows) (asking, error) {
 	a, err := s.asked(q, wanted)
 	if err != nil || s.Rollups == nil {
 		return a, err
@@ -157,7 +157,7 @@ func (s *Server) gatherGroups(a *asking, st *Statement, rollups []Rollup) error 
 func (s *Server) longSeries(ctx context.Context, a asking, st Statement) (any, error) {
 	reply := seriesReply{about: a.of(), Step: st.Step.Seconds(), Points: []point{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.about(a.question(a.measure.Name))
+	st.about(a.query(a.measure.Name))
 	known, err := s.told(ctx, &a, st)
 	if err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func (s *Server) told(ctx context.Context, a *asking, st Statement) (map[int64]n
 func (s *Server) longTop(ctx context.Context, a asking, st Statement) (any, error) {
 	reply := TopReply{about: a.of(), Columns: st.Columns, Groups: []group{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.about(a.question(a.measure.Name))
+	st.about(a.query(a.measure.Name))
 	of, enough, err := s.Rollups.Groups(ctx, st)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ type cell struct {
 }
 
 // askedHeat reads a question of the path heat.
-func (s *Server) askedHeat(q question) (a asking, precision int, err error) {
+func (s *Server) askedHeat(q call) (a asking, precision int, err error) {
 	if precision, err = whole(q, "precision", min(len(q.Get("within"))+2, 9), 9); err != nil {
 		return a, 0, err
 	}
@@ -35,12 +35,12 @@ func (s *Server) askedHeat(q question) (a asking, precision int, err error) {
 	return a, precision, err
 }
 
-func (s *Server) heat(ctx context.Context, q question) (any, error) {
+func (s *Server) heat(ctx context.Context, q call) (any, error) {
 	a, precision, err := s.askedHeat(q)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.Windows.Ask(ctx, a.question(a.measure.Name))
+	answer, err := s.Windows.Ask(ctx, a.query(a.measure.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ type position struct {
 }
 
 // askedPositions reads a question of the path positions; find makes its search.
-func (s *Server) askedPositions(q question) (a asking, find func(value any) ([]live.Place, error), err error) {
+func (s *Server) askedPositions(q call) (a asking, find func(value any) ([]live.Place, error), err error) {
 	if err := s.private("positions of members"); err != nil {
 		return a, nil, err
 	}
@@ -98,12 +98,12 @@ func (s *Server) askedPositions(q question) (a asking, find func(value any) ([]l
 	return a, find, err
 }
 
-func (s *Server) positions(ctx context.Context, q question) (any, error) {
+func (s *Server) positions(ctx context.Context, q call) (any, error) {
 	a, find, err := s.askedPositions(q)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.Windows.Ask(ctx, a.question(a.measure.Name))
+	answer, err := s.Windows.Ask(ctx, a.query(a.measure.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (s *Server) positions(ctx context.Context, q question) (any, error) {
 }
 
 // area returns the search that near and radius, or box, ask for.
-func area(q question, most int) (func(value any) ([]live.Place, error), error) {
+func area(q call, most int) (func(value any) ([]live.Place, error), error) {
 	near, box := q.Get("near"), q.Get("box")
 	if (near == "") == (box == "") {
 		return nil, fmt.Errorf("%w: give near=LON,LAT with radius=METRES, or box=WEST,SOUTH,EAST,NORTH", errQuestion)

@@ -41,7 +41,7 @@ func (s *Server) peopleIn(ctx context.Context, a asking, over span) (uint64, err
 	a.span = over
 	rollups := s.long(&a, live.SeriesMost)
 	if rollups == nil {
-		answer, err := s.Windows.Ask(ctx, a.question(m.Name))
+		answer, err := s.Windows.Ask(ctx, a.query(m.Name))
 		return people(m.Kind, answer.Value), err
 	}
 	a.narrow(rollups[0].Window)
@@ -49,7 +49,7 @@ func (s *Server) peopleIn(ctx context.Context, a asking, over span) (uint64, err
 		return 0, nil
 	}
 	st := Statement{Question: questions.Question{Long: true}}
-	st.about(a.question(m.Name))
+	st.about(a.query(m.Name))
 	rows, err := s.Rollups.Long(ctx, st)
 	if err != nil || len(rows) == 0 {
 		return 0, err

@@ -31,7 +31,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) {
 	reply := queryReply{Key: asked.Get("key"), Value: 0}
 	status := http.StatusOK
 	if err == nil {
-		err = keyed.check(question{"query", asked})
+		err = keyed.check(call{"query", asked})
 	}
 	if err == nil {
 		err = s.inTime(r.Context(), func(ctx context.Context) error { return s.ask(ctx, asked.Get("member"), &reply) })

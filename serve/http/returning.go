@@ -29,7 +29,7 @@ type cohort struct {
 const cohortsMost = 24
 
 // askedReturning reads a question of the path returning.
-func (s *Server) askedReturning(q question) (a asking, step time.Duration, err error) {
+func (s *Server) askedReturning(q call) (a asking, step time.Duration, err error) {
 	if a, err = s.known(q); err != nil {
 		return a, 0, err
 	}
@@ -51,14 +51,14 @@ func (s *Server) askedReturning(q question) (a asking, step time.Duration, err e
 	return a, step, nil
 }
 
-func (s *Server) returning(ctx context.Context, q question) (any, error) {
+func (s *Server) returning(ctx context.Context, q call) (any, error) {
 	a, step, err := s.askedReturning(q)
 	if err != nil {
 		return nil, err
 	}
 	common := a.measure.Kind.Common
 	reply := returningReply{about: a.of(), Step: step.Seconds(), Cohorts: []cohort{}}
-	points, _, err := s.Windows.Series(ctx, a.question(a.measure.Name), step)
+	points, _, err := s.Windows.Series(ctx, a.query(a.measure.Name), step)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ var steps = []time.Duration{
 }
 
 // askedSeries reads a question of the path series.
-func (s *Server) askedSeries(q question) (a asking, st Statement, err error) {
+func (s *Server) askedSeries(q call) (a asking, st Statement, err error) {
 	if a, err = s.asked(q, face.Events, face.People, face.Quantity); err != nil {
 		return a, st, err
 	}
@@ -52,7 +52,7 @@ func (s *Server) askedSeries(q question) (a asking, st Statement, err error) {
 	return a, st, nil
 }
 
-func (s *Server) series(ctx context.Context, q question) (any, error) {
+func (s *Server) series(ctx context.Context, q call) (any, error) {
 	a, st, err := s.askedSeries(q)
 	switch {
 	case err != nil:
@@ -61,7 +61,7 @@ func (s *Server) series(ctx context.Context, q question) (any, error) {
 		return s.longSeries(ctx, a, st)
 	}
 	step := st.Step
-	points, total, err := s.Windows.Series(ctx, a.question(a.measure.Name), step)
+	points, total, err := s.Windows.Series(ctx, a.query(a.measure.Name), step)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ type recent struct {
 // lasts are the times back that people are counted over.
 var lasts = [...]string{"60s", "5m", "30m", "today"}
 
-func (s *Server) people(ctx context.Context, q question) (any, error) {
+func (s *Server) people(ctx context.Context, q call) (any, error) {
 	a, err := s.asked(q, face.People)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (s *Server) people(ctx context.Context, q question) (any, error) {
 		if a.span, err = lately(last, s.Windows.Now().UTC(), a.job.Window); err != nil {
 			return nil, err
 		}
-		answer, err := s.Windows.Ask(ctx, a.question(a.measure.Name))
+		answer, err := s.Windows.Ask(ctx, a.query(a.measure.Name))
 		if err != nil {
 			return nil, err
 		}
@@ -200,7 +200,7 @@ type catalogMeasure struct {
 	Returning bool       `json:"returning"` // whether it can say who came back
 }
 
-func (s *Server) catalog(context.Context, question) (any, error) {
+func (s *Server) catalog(context.Context, call) (any, error) {
 	reply := CatalogReply{Build: s.Build, K: s.K, Kill: s.Process != nil, Token: s.Token != "", Now: s.Windows.Now().UTC(), Jobs: []CatalogJob{}}
 	for _, d := range s.Windows.Jobs() {
 		j := CatalogJob{Job: d.Job, Window: d.Window.Seconds(), Rollup: s.rollup(d.Job).Seconds(), Rollups: []catalogRollup{}, By: append([]string{}, d.By...)}

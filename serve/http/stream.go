@@ -65,7 +65,7 @@ type hub struct {
 
 // A standing question is asked by at least one viewer.
 type standing struct {
-	question
+	call
 	viewers int // that ask it
 	stop    context.CancelFunc
 	number  uint64 // of the latest answer; 0: there is none yet
@@ -137,7 +137,7 @@ func write(w http.ResponseWriter, texts [][]byte) bool {
 }
 
 // questions reads the parameters ask of a request.
-func (h *hub) questions(r *http.Request) (all []question, err error) {
+func (h *hub) questions(r *http.Request) (all []call, err error) {
 	asked, err := parametersOf(r)
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (h *hub) questions(r *http.Request) (all []question, err error) {
 		return nil, fmt.Errorf("%w: %d times ask; want 1 to %d", errQuestion, n, asksMost)
 	}
 	for _, text := range asked["ask"] {
-		q, err := parseQuestion(text)
+		q, err := parseCall(text)
 		if err == nil && h.endpoints[q.path].answer == nil {
 			err = errors.New("there is no such path for streams")
 		}
@@ -165,7 +165,7 @@ func (h *hub) questions(r *http.Request) (all []question, err error) {
 
 // join adds a viewer and returns its questions. It fails if there are too many viewers or
 // questions.
-func (h *hub) join(questions []question) (asked []*standing, err error) {
+func (h *hub) join(questions []call) (asked []*standing, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	missing := 0
@@ -186,7 +186,7 @@ func (h *hub) join(questions []question) (asked []*standing, err error) {
 		st := h.standing[q.id()]
 		if st == nil {
 			ctx, stop := context.WithCancel(context.Background())
-			st = &standing{question: q, stop: stop}
+			st = &standing{call: q, stop: stop}
 			h.standing[q.id()] = st
 			go h.answer(ctx, st)
 		}
@@ -228,7 +228,7 @@ func (h *hub) after(seen uint64, asked []*standing) (pieces [][]byte, last uint6
 func (h *hub) answer(ctx context.Context, st *standing) {
 	for {
 		began := time.Now()
-		payload := h.ask(ctx, st.question)
+		payload := h.ask(ctx, st.call)
 		if ctx.Err() != nil {
 			return
 		}
@@ -255,7 +255,7 @@ type eventData struct {
 
 // ask returns the payload of the answer to a question. If answering panics, the process goes
 // on, as it does where net/http handles a request.
-func (h *hub) ask(ctx context.Context, q question) (payload []byte) {
+func (h *hub) ask(ctx context.Context, q call) (payload []byte) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			h.log.Error("http: no answer for a stream, because of a fault in weir", "question", q.id(), "fault", fault, "stack", string(debug.Stack()))

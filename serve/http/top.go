@@ -36,7 +36,7 @@ type group struct {
 const topMost = 1000
 
 // askedTop reads a question of the path top: by what columns, and how many groups.
-func (s *Server) askedTop(q question) (a asking, columns []int, st Statement, err error) {
+func (s *Server) askedTop(q call) (a asking, columns []int, st Statement, err error) {
 	if a, err = s.asked(q, face.Events, face.People, face.Quantity); err != nil {
 		return a, nil, st, err
 	}
@@ -55,7 +55,7 @@ func (s *Server) askedTop(q question) (a asking, columns []int, st Statement, er
 	return a, columns, st, err
 }
 
-func (s *Server) top(ctx context.Context, q question) (any, error) {
+func (s *Server) top(ctx context.Context, q call) (any, error) {
 	a, columns, st, err := s.askedTop(q)
 	switch {
 	case err != nil:
@@ -75,7 +75,7 @@ func (s *Server) top(ctx context.Context, q question) (any, error) {
 
 // shortTop answers a question of the path top from the windows of the job.
 func (s *Server) shortTop(ctx context.Context, a asking, columns []int, st Statement) (any, error) {
-	found, err := s.Windows.Groups(ctx, a.question(a.measure.Name), columns)
+	found, err := s.Windows.Groups(ctx, a.query(a.measure.Name), columns)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func size(value any) float64 {
 
 // columnsOf returns the group columns that the parameter column names, separated by
 // commas, or the first one.
-func columnsOf(q question, job live.Description) (columns []int, err error) {
+func columnsOf(q call, job live.Description) (columns []int, err error) {
 	if len(job.By) == 0 {
 		return nil, fmt.Errorf("%w: job %s counts by no column", errQuestion, job.Job)
 	}
@@ -164,7 +164,7 @@ func (s *Server) enough(ctx context.Context, a *asking, columns []int, all []liv
 	if !ok {
 		return nil, nil
 	}
-	counted, err := s.Windows.Groups(ctx, a.question(m.Name), columns)
+	counted, err := s.Windows.Groups(ctx, a.query(m.Name), columns)
 	if err != nil {
 		return nil, err
 	}
@@ -192,19 +192,19 @@ type listReply struct {
 }
 
 // askedList reads a question of the path list.
-func (s *Server) askedList(q question) (asking, error) {
+func (s *Server) askedList(q call) (asking, error) {
 	if err := s.private("keys of top lists"); err != nil {
 		return asking{}, err
 	}
 	return s.askedRows(q, face.List)
 }
 
-func (s *Server) list(ctx context.Context, q question) (any, error) {
+func (s *Server) list(ctx context.Context, q call) (any, error) {
 	a, err := s.askedList(q)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.Windows.Ask(ctx, a.question(a.measure.Name))
+	answer, err := s.Windows.Ask(ctx, a.query(a.measure.Name))
 	if err != nil {
 		return nil, err
 	}
