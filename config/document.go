@@ -113,7 +113,7 @@ func (r *reader) section(k *key, n *yaml.Node, path string) map[string]any {
 		chosen, _ := values[c.when.sibling].(string)
 		switch {
 		case given[c.name] != nil || !c.when.holds(chosen):
-		case c.kind == section && !c.optional:
+		case c.typ == section && !c.optional:
 			values[c.name] = r.section(c, &yaml.Node{Kind: yaml.MappingNode}, join(path, c.name))
 		case c.def != "":
 			values[c.name] = c.defaultValue()
@@ -127,18 +127,18 @@ func (r *reader) value(k *key, n *yaml.Node, path string) any {
 	r.places[path] = r.at(n)
 	n = follow(n)
 	switch {
-	case k.kind == section && k.optional && isNull(n):
+	case k.typ == section && k.optional && isNull(n):
 		r.complain(n, path, "empty; give it keys or leave it out")
-	case k.kind == section:
+	case k.typ == section:
 		return r.section(k, n, path)
-	case k.kind == sections:
+	case k.typ == sections:
 		return r.sections(k, n, path)
-	case k.kind == texts:
+	case k.typ == texts:
 		return r.texts(k, n, path)
 	case k.secret != "" && r.from.Source != FromEnv:
 		file := strings.TrimSuffix(k.path, k.name) + k.secret
 		r.complain(n, path, "a secret must not be in the configuration or on a command line; write it to a file and name that in %s, or set %s", file, k.env())
-	case k.kind == text && k.def == "" && n.Value == "" && r.from.Source == FromFlag: // takes one of the file away
+	case k.typ == text && k.def == "" && n.Value == "" && r.from.Source == FromFlag: // takes one of the file away
 		delete(r.places, path) // nothing is given then: no secret, for example
 		return ""
 	default:
@@ -190,7 +190,7 @@ func (r *reader) entry(k *key, n *yaml.Node, path string) map[string]any {
 	case isNull(n):
 		r.complain(n, path, "empty; fill the entry or remove its dash")
 		return nil
-	case short != nil && (n.Kind == yaml.ScalarNode || n.Kind == yaml.SequenceNode && short.kind == texts):
+	case short != nil && (n.Kind == yaml.ScalarNode || n.Kind == yaml.SequenceNode && short.typ == texts):
 		name := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: k.shortForm, Line: n.Line, Column: n.Column}
 		n = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line, Column: n.Column, Content: []*yaml.Node{name, n}}
 	case k.child("preset") != nil:
@@ -228,7 +228,7 @@ func (k *key) scalar(n *yaml.Node) (string, error) {
 	value := n.Value
 	switch literal := k.format == "any" || k.format == "flag"; {
 	case n.Kind != yaml.ScalarNode:
-		return "", fmt.Errorf("expected %s, found %s", k.kind, describe(n))
+		return "", fmt.Errorf("expected %s, found %s", k.typ, describe(n))
 	case isNull(n):
 		return "", fmt.Errorf("empty; give it %s or leave the key out", example(k))
 	case k.format == "operand":
@@ -239,12 +239,12 @@ func (k *key) scalar(n *yaml.Node) (string, error) {
 		return value, nil
 	case k.format == "flag":
 		return "", fmt.Errorf("expected true or false, found %s", describe(n))
-	case k.kind == text && n.Tag != "!!str":
+	case k.typ == text && n.Tag != "!!str":
 		return "", fmt.Errorf("expected text, found %s; put it in quotes: %q", describe(n), value)
 	}
 	got, err := k.check(value)
-	if err == nil && n.Tag == "!!str" && slices.Contains([]kind{integer, fraction, boolean}, k.kind) {
-		err = fmt.Errorf("expected %s, found text; remove the quotes", k.kind)
+	if err == nil && n.Tag == "!!str" && slices.Contains([]valueType{integer, fraction, boolean}, k.typ) {
+		err = fmt.Errorf("expected %s, found text; remove the quotes", k.typ)
 	}
 	return got, err
 }

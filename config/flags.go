@@ -26,7 +26,7 @@ func AddFlags(fs *pflag.FlagSet) {
 		if k.def != "" {
 			flag.DefValue = k.def // for the help
 		}
-		if k.kind == boolean {
+		if k.typ == boolean {
 			flag.NoOptDefVal = "true"
 		}
 	}
@@ -35,9 +35,9 @@ func AddFlags(fs *pflag.FlagSet) {
 // usage returns the flag's line in the help. The word in backquotes becomes the
 // name of its value.
 func (k *key) usage() string {
-	word := map[kind]string{
+	word := map[valueType]string{
 		text: "text", texts: "list", integer: "number", fraction: "number", boolean: "bool", duration: "duration", size: "size",
-	}[k.kind]
+	}[k.typ]
 	words := ""
 	if k.enum != nil {
 		words = ": " + either(k.enum)
@@ -78,7 +78,7 @@ func (r *reader) outside(o Options) map[string]any {
 
 // node returns a value that is given as one text as it would stand in a file: lists have commas.
 func (k *key) node(value string) *yaml.Node {
-	if k.kind == texts {
+	if k.typ == texts {
 		n := &yaml.Node{Kind: yaml.SequenceNode}
 		for part := range strings.SplitSeq(value, ",") {
 			n.Content = append(n.Content, k.element().node(strings.TrimSpace(part)))
@@ -86,7 +86,7 @@ func (k *key) node(value string) *yaml.Node {
 		return n
 	}
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: value}
-	if k.kind == text {
+	if k.typ == text {
 		n.Tag = "!!str"
 	}
 	return n

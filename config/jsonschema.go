@@ -31,7 +31,7 @@ type object = map[string]any
 // schema returns the schema of a key's value.
 func (k *key) schema() object {
 	n := object{}
-	switch k.kind {
+	switch k.typ {
 	case section:
 		n = k.mapping()
 		if !k.optional {
@@ -53,7 +53,7 @@ func (k *key) schema() object {
 	case size:
 		n = object{"type": []string{"string", "integer"}, "minimum": 0, "maximum": 0, "pattern": `^(0|[0-9]+ *([KkMmGgTt][Ii]?)?[Bb])$`}
 	case integer, fraction:
-		n = object{"type": map[kind]string{integer: "integer", fraction: "number"}[k.kind], "minimum": json.Number(k.min), "maximum": json.Number(k.max)}
+		n = object{"type": map[valueType]string{integer: "integer", fraction: "number"}[k.typ], "minimum": json.Number(k.min), "maximum": json.Number(k.max)}
 	case boolean:
 		n["type"] = "boolean"
 	case text:
@@ -73,7 +73,7 @@ func (k *key) schema() object {
 	if k.def == "" {
 		return n
 	}
-	if n["default"] = k.defaultValue(); k.kind == integer || k.kind == fraction || k.kind == boolean {
+	if n["default"] = k.defaultValue(); k.typ == integer || k.typ == fraction || k.typ == boolean {
 		n["default"] = json.RawMessage(k.def)
 	}
 	return n

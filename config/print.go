@@ -44,11 +44,11 @@ func (o *Origins) section(k *key, v reflect.Value, path string) *yaml.Node {
 	for _, c := range k.keys {
 		value := v.FieldByIndex(c.index)
 		other := c.when.sibling != "" && !c.when.holds(v.FieldByIndex(k.child(c.when.sibling).index).String())
-		if other || value.IsZero() && (c.def == "" || c.optional || c.kind == texts) {
+		if other || value.IsZero() && (c.def == "" || c.optional || c.typ == texts) {
 			continue
 		}
 		printed := o.value(c, reflect.Indirect(value), join(path, c.name))
-		if c.kind != section || c.optional || len(printed.Content) > 0 {
+		if c.typ != section || c.optional || len(printed.Content) > 0 {
 			node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: c.name}, printed)
 		}
 	}
@@ -58,19 +58,19 @@ func (o *Origins) section(k *key, v reflect.Value, path string) *yaml.Node {
 func (o *Origins) value(k *key, v reflect.Value, path string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.SequenceNode}
 	switch {
-	case k.kind == section:
+	case k.typ == section:
 		return o.section(k, v, path)
-	case k.kind == sections:
+	case k.typ == sections:
 		for i := range v.Len() {
 			node.Content = append(node.Content, o.section(k, v.Index(i), path+"["+strconv.Itoa(i)+"]"))
 		}
 		return node
-	case k.kind == texts && v.Len() > 1:
+	case k.typ == texts && v.Len() > 1:
 		node.Style = yaml.FlowStyle
 		for i := range v.Len() {
 			node.Content = append(node.Content, scalarNode(k, v.Index(i)))
 		}
-	case k.kind == texts:
+	case k.typ == texts:
 		node = scalarNode(k, v.Index(0))
 	default:
 		node = scalarNode(k, v)

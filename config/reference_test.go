@@ -20,7 +20,7 @@ func Reference() []byte {
 	b.WriteString(head + "## General\n\n")
 	rows(&b, table(), "")
 	for _, k := range table().keys {
-		if k.kind == section {
+		if k.typ == section {
 			fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", k.name, k.doc)
 			rows(&b, k, "")
 		}
@@ -29,9 +29,9 @@ func Reference() []byte {
 	fmt.Fprintf(&b, "\n## jobs\n\n%s At most %s.\n\n", jobs.doc, jobs.max)
 	rows(&b, jobs, "")
 	for _, k := range jobs.keys {
-		if k.kind == section || k.kind == sections {
+		if k.typ == section || k.typ == sections {
 			fmt.Fprintf(&b, "\n### jobs[].%s\n\n%s", k.name, k.doc)
-			if k.kind == sections {
+			if k.typ == sections {
 				fmt.Fprintf(&b, " At most %s.", k.max)
 			}
 			b.WriteString("\n\n")
@@ -53,7 +53,7 @@ func rows(b *strings.Builder, k *key, prefix string) {
 		case k.path == "" && c.keys != nil: // which has a chapter
 		case c.name == "tls" && k.name != "kafka":
 			fmt.Fprintf(b, "| `tls.…` | | | As of [kafka](#kafka), but without `enabled`. |\n")
-		case c.kind == section && c.like == "" && k.path != "jobs":
+		case c.typ == section && c.like == "" && k.path != "jobs":
 			rows(b, c, name+".")
 		case c.secret != "":
 			fmt.Fprintf(b, "| %s | secret | | %s Only as `%s`. |\n", name, c.doc, c.env())
@@ -66,24 +66,24 @@ func rows(b *strings.Builder, k *key, prefix string) {
 // accepts says which values a key takes.
 func (k *key) accepts() string {
 	list := ""
-	if k.kind == texts {
+	if k.typ == texts {
 		list = ", or a list of at most " + k.max
 	}
 	switch {
 	case k.keys != nil && strings.HasPrefix(k.path, "jobs"):
-		return fmt.Sprintf("%s, see [%s](#jobs%[2]s)", k.kind, cmp.Or(k.like, k.name))
-	case k.kind == sections:
+		return fmt.Sprintf("%s, see [%s](#jobs%[2]s)", k.typ, cmp.Or(k.like, k.name))
+	case k.typ == sections:
 		return "a list, at most " + k.max
 	case k.enum != nil:
 		return "`" + strings.Join(k.enum, "`, `") + "`" + list
 	case shapes[k.format] != "" || list != "":
 		return cmp.Or(shapes[k.format], "text") + list
 	case k.min != "":
-		return fmt.Sprintf("%s, %s to %s", k.kind, k.min, k.max)
+		return fmt.Sprintf("%s, %s to %s", k.typ, k.min, k.max)
 	case strings.HasSuffix(k.name, "_file"):
 		return "a file name"
 	}
-	return k.kind.String()
+	return k.typ.String()
 }
 
 // shapes describe the formats of values.go.
@@ -93,7 +93,7 @@ var shapes = map[string]string{
 }
 
 func (k *key) shownDefault() string {
-	if k.required || k.kind == section && !k.optional && slices.ContainsFunc(k.keys, func(c *key) bool { return c.required }) {
+	if k.required || k.typ == section && !k.optional && slices.ContainsFunc(k.keys, func(c *key) bool { return c.required }) {
 		return "required"
 	}
 	return strings.ReplaceAll("`"+k.def+"`", "``", "")

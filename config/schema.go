@@ -16,7 +16,7 @@ import (
 type key struct {
 	name  string // as written in YAML
 	path  string // dotted from the root; [] stands for the elements of a list: jobs[].window
-	kind  kind
+	typ   valueType
 	index []int // reflect index path of the field in the parent's struct
 
 	def, doc, min, max, format      string
@@ -48,11 +48,11 @@ func whenOf(tag string, before []*key) when {
 
 func (w when) holds(value string) bool { return w.sibling == "" || slices.Contains(w.values, value) }
 
-type kind int
+type valueType int
 
 const (
-	section  kind = iota // a mapping with fixed keys
-	sections             // a list of such mappings
+	section  valueType = iota // a mapping with fixed keys
+	sections                  // a list of such mappings
 	text
 	texts // a list of texts
 	integer
@@ -62,14 +62,14 @@ const (
 	size
 )
 
-// String returns the name of the kind in messages and in the reference.
-func (k kind) String() string {
-	return [...]string{"a section", "a list", "text", "a list of texts", "a whole number", "a number", "true or false", "a duration", "a size"}[k]
+// String returns the name of the type in messages and in the reference.
+func (t valueType) String() string {
+	return [...]string{"a section", "a list", "text", "a list of texts", "a whole number", "a number", "true or false", "a duration", "a size"}[t]
 }
 
 // table is the root key; its path is empty.
 var table = sync.OnceValue(func() *key {
-	return &key{kind: section, keys: keysOf(reflect.TypeFor[Config](), "")}
+	return &key{typ: section, keys: keysOf(reflect.TypeFor[Config](), "")}
 })
 
 // enums are the words of keys whose words other packages have.
@@ -110,7 +110,8 @@ func keysOf(t reflect.Type, prefix string) (keys []*key) {
 	return keys
 }
 
-var kinds = map[reflect.Type]kind{
+// valueTypes has the type of a key by the type of its field in Go.
+var valueTypes = map[reflect.Type]valueType{
 	reflect.TypeFor[Duration](): duration, reflect.TypeFor[Size](): size, reflect.TypeFor[Secret](): text, reflect.TypeFor[string](): text,
 	reflect.TypeFor[[]string](): texts, reflect.TypeFor[int](): integer, reflect.TypeFor[float64](): fraction, reflect.TypeFor[bool](): boolean,
 }
@@ -119,13 +120,13 @@ func (k *key) classify(t reflect.Type) {
 	if t.Kind() == reflect.Pointer {
 		t, k.optional = t.Elem(), true
 	}
-	switch kind, known := kinds[t]; {
+	switch typ, known := valueTypes[t]; {
 	case known:
-		k.kind = kind
+		k.typ = typ
 	case t.Kind() == reflect.Slice:
-		k.kind, k.keys = sections, keysOf(t.Elem(), k.path+"[].")
+		k.typ, k.keys = sections, keysOf(t.Elem(), k.path+"[].")
 	default:
-		k.kind, k.keys = section, keysOf(t, k.path+".")
+		k.typ, k.keys = section, keysOf(t, k.path+".")
 	}
 }
 
@@ -144,11 +145,11 @@ func (k *key) walk(v reflect.Value, at string, yield func(k *key, section reflec
 	yield(k, v, at)
 	for _, c := range k.keys {
 		switch field, below := v.FieldByIndex(c.index), join(at, c.name); {
-		case c.kind == sections:
+		case c.typ == sections:
 			for i := range field.Len() {
 				c.walk(field.Index(i), fmt.Sprintf("%s[%d]", below, i), yield)
 			}
-		case c.kind == section && !field.IsZero():
+		case c.typ == section && !field.IsZero():
 			c.walk(reflect.Indirect(field), below, yield)
 		}
 	}
@@ -157,7 +158,7 @@ func (k *key) walk(v reflect.Value, at string, yield func(k *key, section reflec
 // leaves lists the keys that have a flag and an environment variable: all
 // values outside lists of sections, whose elements have no lasting path.
 func (k *key) leaves() (all []*key) {
-	switch k.kind {
+	switch k.typ {
 	case sections:
 		return nil
 	case section:
@@ -177,15 +178,15 @@ func (k *key) env() string {
 // element returns a list of texts as the key of one of them.
 func (k *key) element() *key {
 	element := *k
-	if k.kind == texts {
-		element.kind = text
+	if k.typ == texts {
+		element.typ = text
 	}
 	return &element
 }
 
 // defaultValue returns the default in the form that viper merges.
 func (k *key) defaultValue() any {
-	if k.kind == texts {
+	if k.typ == texts {
 		return strings.Split(k.def, ",")
 	}
 	return k.def

@@ -29,13 +29,13 @@ func other(t *testing.T, k *key) string {
 				return word
 			}
 		}
-	case k.kind == boolean:
+	case k.typ == boolean:
 		return "true"
-	case k.kind == duration, k.kind == size, k.kind == integer:
+	case k.typ == duration, k.typ == size, k.typ == integer:
 		return k.max
 	case byFormat[k.format] != "":
 		return byFormat[k.format]
-	case k.kind == text && k.format == "":
+	case k.typ == text && k.format == "":
 		return "elsewhere"
 	}
 	t.Fatalf("no other value for %s; teach this test one", k.path)
@@ -101,7 +101,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	walk = func(k *key) {
 		for _, c := range k.keys {
 			walk(c)
-			if c.name == "" || c.doc == "" || c.def == "" && (c.kind == boolean || c.kind == integer) && !c.required || c.max == "" && (c.kind == texts || c.kind == sections) {
+			if c.name == "" || c.doc == "" || c.def == "" && (c.typ == boolean || c.typ == integer) && !c.required || c.max == "" && (c.typ == texts || c.typ == sections) {
 				t.Errorf("%s lacks a tag", c.path)
 			}
 		}

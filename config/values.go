@@ -19,7 +19,7 @@ import (
 // form that viper gets: durations and sizes in their canonical form, everything
 // else unchanged. The error is the message for the user, with the remedy.
 func (k *key) check(value string) (string, error) {
-	switch k.kind {
+	switch k.typ {
 	case duration, size, integer, fraction:
 		n, shown, err := k.number(value)
 		if err != nil {
@@ -53,7 +53,7 @@ func (k *key) check(value string) (string, error) {
 
 // number reads the text of a number, and returns how it is written.
 func (k *key) number(text string) (n float64, shown string, err error) {
-	switch k.kind {
+	switch k.typ {
 	case duration:
 		d, err := ParseDuration(text)
 		return float64(d), d.String(), err
@@ -83,7 +83,7 @@ func (k *key) span() string {
 
 // example describes a value that could replace an empty one.
 func example(k *key) string {
-	if such := cmp.Or(k.def, map[kind]string{duration: "30s", size: "64MiB"}[k.kind]); such != "" {
+	if such := cmp.Or(k.def, map[valueType]string{duration: "30s", size: "64MiB"}[k.typ]); such != "" {
 		return "a value such as " + such
 	}
 	return "a value"
