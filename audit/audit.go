@@ -41,7 +41,7 @@
 //
 // Files:
 //
-//	audit.go     an audit: what is told to it, and where it ends
+//	audit.go     an audit: its input, and where it ends
 //	lines.go     rules 1 and 2, Twice
 //	chunks.go    rule 3, Clipped
 //	rollups.go   rule 4

@@ -11,7 +11,7 @@ type Coverage struct {
 	Lags      bool // the answer may be of a replica that lags: that a position is lower says nothing
 }
 
-// Covered is the coverage of one partition in an epoch: in its latest one, or in that of the topic
+// Covered is the coverage of one partition in an epoch: in its latest one, or in the epoch of the topic
 // that is read (Coverage.Of).
 type Covered struct {
 	Epoch   uint8
@@ -19,8 +19,8 @@ type Covered struct {
 	Next    int64      // every offset below has an outcome, or was deleted before it was read
 	Flushed event.Time // when a line of it was last written, by the sink's clock, in whole seconds. Only whether it differs says anything, because the clock may step
 
-	// Watermark is that of the ledger's lines; 0: none. It leaves out the chunks
-	// in which this time is ahead of the sink's clock by more than the job's skew.
+	// Watermark is the latest event time of the ledger's lines; 0: none. It leaves out the
+	// chunks in which this time is ahead of the sink's clock by more than the job's skew.
 	// Ahead reports that there is such a chunk. It has a record whose own time is as
 	// far ahead: the clock of the record's producer is wrong.
 	Watermark event.Time

@@ -54,9 +54,10 @@ type Finding struct {
 	Epoch     uint8
 	Chunk     int64
 
-	// Offsets are the offsets of the chunk; for Beyond, the offsets that ledger and
-	// log both have; for Deleted, those that the log lost before they were counted;
-	// for Beginning, those below the ledger's; for Vanished and Recreated, those of the ledger; for Twice, those that were counted twice.
+	// Offsets are the offsets of the chunk. Beyond has the offsets that ledger and log both
+	// have, Deleted the offsets that the log lost before they were counted, Beginning the
+	// offsets below the ledger's, Vanished and Recreated the ledger's own. Twice has the
+	// offsets that were counted twice.
 	Offsets Offsets
 
 	// The place, for Lost and Behind.

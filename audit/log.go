@@ -12,7 +12,7 @@ import (
 // outcome yet, which is no fault.
 //
 // A topic that was deleted and created again has another id. Its offsets say nothing about
-// those of the ledger (Recreated). If some partition of it is counted, its other partitions
+// the ledger's (Recreated). If some partition of it is counted, its other partitions
 // only wait, and partitions that only another topic had are no difference.
 func (a *Audit) Log(log []event.Assignment) (found []Finding, lag int64) {
 	report := func(k Class, r Reached, expected, isAt int64, o Offsets) {
@@ -25,7 +25,7 @@ func (a *Audit) Log(log []event.Assignment) (found []Finding, lag int64) {
 	latest := a.epochs(topic)
 	counts := len(latest) > 0
 	if !counts {
-		latest = a.epochs([16]byte{}) // of whatever topic
+		latest = a.epochs([16]byte{}) // of any topic
 	}
 	for _, p := range log {
 		at, ok := latest[p.Partition]
@@ -91,7 +91,7 @@ func (a *Audit) Current(epoch uint8, log event.Assignment) bool {
 }
 
 // epochs returns the latest epoch that counts a topic, of each partition that has one, as an index
-// into reached, which is by epoch: see Line. If the id is zero, it is that of no other topic.
+// into reached, which is by epoch: see Line. A zero id fits any topic.
 func (a *Audit) epochs(topic [16]byte) map[int32]int {
 	latest := map[int32]int{}
 	for i, r := range a.reached {

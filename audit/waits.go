@@ -48,7 +48,7 @@ type still struct {
 // stills are the partitions of one look.
 type stills map[int32]still
 
-// look returns what is found of a partition at the next look, since ms later.
+// look returns the state of a partition at the next look, since ms later.
 func (before stills) look(partition int32, at Covered, since event.Time) still {
 	s := still{at: at}
 	if old, ok := before[partition]; ok && !moved(old.at, at) {

@@ -3,8 +3,8 @@ package audit
 import "weir/event"
 
 // Watermarks finds the event time that every partition of a log has passed. It finds out
-// itself for how long a partition has been silent, from the time between its looks: the
-// times of the ledger lines do not say, because a server's clock may step, and those of
+// itself for how long a partition has been silent, from the time between its looks. The
+// times of the ledger lines do not say: a server's clock may step, and the clocks of
 // replicas may differ. Its zero value is ready to use.
 type Watermarks struct {
 	still stills

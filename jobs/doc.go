@@ -4,7 +4,7 @@
 // A [Job] gets partitions from a [Source], gives each to one of its workers, and
 // flushes the workers' changes into a [Sink]: state rows, ledger, then the
 // commit. Package window decides every stored value, and package flow decides
-// what is done when. This package does it, with goroutines, channels, timers and
+// the order of the steps. This package takes the steps, with goroutines, channels, timers and
 // contexts, and tells flow the results.
 //
 // Files:
@@ -12,7 +12,7 @@
 //	job.go      a job, from its first generation to its last rollup
 //	run.go      one generation: claim, read, drain
 //	drive.go    doing what flow says: take, write, commit
-//	live.go     reads of what is not flushed yet
+//	live.go     reads of windows that are not flushed yet
 //	deliver.go  from the fetch to the workers, as far as memory allows
 //	worker.go   counting, on the goroutine that owns the partitions
 //	schema.go   schemas that records wait for

@@ -26,7 +26,7 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 				a.Committed = at
 			}
 		}
-		latest, has := known[a.Partition] // of whatever topic
+		latest, has := known[a.Partition] // of any topic
 		k := latest.Of(a.TopicID)
 		if !has {
 			k = nil

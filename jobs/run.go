@@ -181,7 +181,7 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 	}
 	if gone(err) {
 		log.Warn("ClickHouse may have lost what it had acknowledged; the open chunks are read again, and nothing is counted twice", "error", err)
-		within, err = 0, nil // a flush would hide what is missing
+		within, err = 0, nil // a flush would hide the missing events
 	}
 	if lost := new(outOfRange); errors.As(err, lost) {
 		// A new generation decides, by on_data_loss, where to continue.

@@ -13,7 +13,7 @@ import (
 
 // Schemas finds the schemas of records. An error means that a schema cannot be had now; the
 // job then waits with the partition and asks again, as for a broker that is away. It calls no
-// record malformed for that: what is counted must not depend on when the registry answers.
+// record malformed for that: the counts must not depend on when the registry answers.
 type Schemas interface {
 	Schema(ctx context.Context, id event.SchemaID) (*event.Schema, error)
 }

@@ -17,7 +17,7 @@ type Status struct {
 	Version int    `json:"version"`
 	Topic   string `json:"topic"`
 	State   string `json:"state"`           // joining, running, draining, stopped
-	Group   string `json:"group,omitempty"` // what is wrong in the consumer group, or with the topic, in words
+	Group   string `json:"group,omitempty"` // the fault of the consumer group or of the topic, in words
 	Error   string `json:"error,omitempty"` // why the job has stopped, in words; empty: it was asked to, or has not
 
 	Partitions []PartitionStatus `json:"partitions"`

@@ -52,7 +52,7 @@ var avroOptions = []avro.SchemaOpt{avro.WithLaxNames(nil), avro.CustomType{AvroT
 func forWriter(text string) string {
 	var schema any
 	if json.Unmarshal([]byte(text), &schema) != nil {
-		return text // the library says what is wrong
+		return text // the library reports the fault
 	}
 	dropForReaders(schema)
 	out, err := json.Marshal(schema)

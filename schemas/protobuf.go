@@ -23,9 +23,9 @@ import (
 )
 
 // imports has the files that Confluent's registry lets every schema import without a reference,
-// beside those of google/protobuf, which protocompile has. They have no comments and no
-// options of languages. Those of google/type are as google.golang.org/genproto describes
-// them: that module itself would bring those of thirty services of Google Cloud.
+// beside the files of google/protobuf, which protocompile has. They have no comments and no
+// options of languages. The files of google/type are written after google.golang.org/genproto:
+// that module itself would bring the files of thirty services of Google Cloud.
 //
 //go:embed imports
 var imports embed.FS

@@ -134,7 +134,7 @@ func (a *auditor) once(ctx context.Context) {
 	now := time.Now()
 	result := httpserver.Audit{At: now, Due: now.Add(a.every), Mismatches: len(found)}
 	if jobs < len(a.jobs) {
-		result.Due = a.last().Due // that of the others is still due
+		result.Due = a.last().Due // the audit of the other jobs is still due
 	}
 	for _, f := range found[:min(mostLines, len(found))] {
 		m := httpserver.Mismatch{Job: f.Job, What: sentence(f), Do: advice(f)}

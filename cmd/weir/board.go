@@ -81,7 +81,7 @@ type boardJob struct {
 
 const (
 	boardGroups = 40
-	boardLast   = 5 * time.Minute // the groups are those of so long
+	boardLast   = 5 * time.Minute // how far back the groups go
 )
 
 // last returns how far back the groups of a job go: no further than a range of groups may.

@@ -131,9 +131,9 @@ func advice(f audit.Finding) string {
 	return text
 }
 
-// A remedy collects what can be done about an audit's findings: an explanation
-// for each class, once, and the offsets from which to read again what is still
-// in the log.
+// A remedy collects the ways to mend an audit's findings: an explanation for each
+// class, once, and the offsets from which to read again the records that are still in
+// the log.
 type remedy struct {
 	advice []string
 	back   map[counted]int64 // the lowest offset from which to read again

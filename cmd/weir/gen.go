@@ -76,7 +76,7 @@ type generation struct {
 	dedupe                 bool
 }
 
-// check returns what is wrong with the flags, and the maker of the traffic.
+// check returns the maker of the traffic, or the fault of the flags.
 func (o *generation) check() (maker func(gen.Config) (*gen.Generator, error), err error) {
 	if o.kind == "" {
 		o.kind = o.topic

@@ -172,7 +172,7 @@ type up struct {
 	origins   *config.Origins
 	data      string
 	rate      int
-	history   time.Duration // of generated traffic, before that of the rate
+	history   time.Duration // how long a past the generated traffic has, before the traffic at the rate
 	gen       bool
 	newEpoch  bool
 	out       io.Writer

@@ -11,7 +11,7 @@ import (
 )
 
 // version and revision are set by -ldflags "-X main.version=…", for builds
-// without version control at hand, such as that of the image.
+// without version control at hand, such as the build of the image.
 var version, revision string
 
 type build struct {

@@ -23,7 +23,7 @@
 //	                health of the jobs; status
 //	dead.go         dead letters
 //	process.go      the process of weir up: the path that kills it, and what came of a death
-//	private.go      what is withheld: k-anonymity
+//	private.go      the values that k-anonymity withholds
 //	api.go          how a question of the API is read and answered
 //	connections.go  how many connections and requests at a time
 //	openapi.go      the description for programs, in openapi.json

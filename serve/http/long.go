@@ -61,7 +61,7 @@ func (s *Server) kept(a *asking) []Rollup {
 	}
 	kept := slices.DeleteFunc(slices.Clone(all), func(r Rollup) bool { return s.gone(r, a.From) })
 	if len(kept) == 0 {
-		return all[len(all)-1:] // which has what is left
+		return all[len(all)-1:] // the longest one keeps its windows longest
 	}
 	return kept
 }

@@ -79,7 +79,7 @@ func people(kind live.Kind, value any) uint64 {
 	return n
 }
 
-// private returns the error about what is not answered with Server.K.
+// private returns the error about an answer that Server.K forbids.
 func (s *Server) private(what string) error {
 	if s.K == 0 {
 		return nil

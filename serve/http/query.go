@@ -13,12 +13,12 @@ import (
 type queryReply struct {
 	Key     string `json:"key"`
 	Found   bool   `json:"found"`
-	Kind    string `json:"kind,omitempty"`    // hits, partial, or that of the measure
+	Kind    string `json:"kind,omitempty"`    // hits, partial, or the kind of the measure
 	Value   any    `json:"value"`             // the number that the answer stands for
 	Has     *bool  `json:"has,omitempty"`     // with member=…, for set, bitmap, bloom and geo
-	Partial bool   `json:"partial,omitempty"` // what ClickHouse holds is missing, or some of it…
+	Partial bool   `json:"partial,omitempty"` // events that ClickHouse holds are missing…
 	Reason  string `json:"reason,omitempty"`  // …because of this
-	Error   string `json:"error,omitempty"`   // what is wrong with the key, or with ClickHouse
+	Error   string `json:"error,omitempty"`   // the fault of the key, or of ClickHouse
 }
 
 // keyed has the parameters of /api/v1/query.

@@ -16,10 +16,9 @@ import (
 // (Answer.Partial). It lacks what this process flushed of its windows, and what other
 // processes counted.
 //
-// That is possible for windows that have not ended, and for those of which this process has
-// flushed nothing, because memory has all that it counted of them. Of any other window memory
-// has at most a few late events, which would be a misleading number: a question about such a
-// window gets an error.
+// Memory can answer for a window that has not ended, and for a window of which this process has
+// flushed nothing: it has all that the process counted. Of any other window, memory has at most
+// a few late events. Their number would mislead, so a question about such a window gets an error.
 
 const (
 	// sinkTimeout is how long to wait for a look at the sink, and for its rows if memory can
@@ -65,8 +64,8 @@ func (s *source) look(ctx context.Context) (since time.Time, err error) {
 	return since, err
 }
 
-// alone returns why the answer is that of memory alone, which is because of an error of the
-// sink. It is an error if memory has none.
+// alone returns why memory alone answers: the sink's error, in words. It is an error if memory
+// has no answer.
 func (s *source) alone(r *window.Range, cause error) (because string, err error) {
 	if err := s.elsewhere(r); err != nil {
 		return "", fmt.Errorf("%w: %w", err, cause)
@@ -107,7 +106,7 @@ type sinkState struct {
 	until   time.Time // until when to say so
 }
 
-// onFlush takes note of what this process has flushed.
+// onFlush takes note of the windows that this process has flushed.
 func (a *sinkState) onFlush(changes *window.Changes) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

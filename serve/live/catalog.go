@@ -52,7 +52,7 @@ type Query struct {
 // Now returns the time that the clock of all answers shows.
 func (w *Windows) Now() time.Time { return w.cfg.Now() }
 
-// ask returns the plan of a query. Its errors are those of package key.
+// ask returns the plan of a query. Its errors are errors of package key.
 func (w *Windows) ask(q Query) (*plan, error) {
 	s, err := w.source(q.Job)
 	if err != nil {

@@ -76,7 +76,7 @@ func (s *source) list(ctx context.Context, took *work) (list []key.Key, err erro
 		err = s.sink.Windows(asking, r, listRows, add)
 	}
 	if ctx.Err() == nil {
-		err = nil // without the sink, what is in memory is listed
+		err = nil // without the sink, the list has the keys in memory
 	}
 	return list, err
 }

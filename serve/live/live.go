@@ -16,8 +16,8 @@
 //
 // Questions must not take much of the pipeline's time. Therefore a snapshot of memory
 // serves for two hundred times as long as making it took, and so does the answer made from
-// it: a sink that is slow is asked less. So an answer is at most two seconds old if making it
-// takes up to 5 ms, and thirty at most. Its age is that of the oldest thing it is made from.
+// it: a slow sink gets fewer questions. An answer that takes up to 5 ms to make is at most two
+// seconds old, and any answer is at most thirty. An answer is as old as the oldest of its parts.
 //
 // # Without the sink
 //
@@ -71,7 +71,7 @@ type Job interface {
 type Config struct {
 	Now func() time.Time // the clock that `now` means
 	// Memory is the memory budget of the process in bytes, of which the groups of one
-	// question may take an eighth; zero: that of a process with 1 GiB.
+	// question may take an eighth; zero: the budget of a process with 1 GiB.
 	Memory int64
 	// Outages reports a sink that does not answer; nil: no reports.
 	Outages *outage.Reporter
@@ -126,7 +126,7 @@ func (w *Windows) Add(job Job, sink Sink) {
 // now returns the time that `now` means.
 func (s *source) now() event.Time { return event.Time(s.clock().UnixMilli()) }
 
-// names returns those of the jobs, in order.
+// names returns the names of the jobs, in order.
 func (w *Windows) names() []string { return slices.Sorted(maps.Keys(w.jobs)) }
 
 // Lookup answers a question. If there is no such job or measure, or if the key does
@@ -139,8 +139,8 @@ func (w *Windows) Lookup(ctx context.Context, k key.Key) (Answer, error) {
 	return p.answer(ctx)
 }
 
-// Fixed returns a key that asks for the windows which a key asks for now, also later. Its errors are
-// those of Lookup.
+// Fixed returns a key that always asks for the windows that a key asks for now. Its errors are
+// the errors of Lookup.
 func (w *Windows) Fixed(k key.Key) (key.Key, error) {
 	s, err := w.source(k.Job)
 	if err != nil {

@@ -28,7 +28,7 @@ type plan struct {
 	id      string // the same for equal questions about the job
 }
 
-// plan returns the plan of a key. Its errors are those of package key.
+// plan returns the plan of a key. Its errors are errors of package key.
 func (w *Windows) plan(k key.Key) (*plan, error) {
 	s, err := w.source(k.Job)
 	if err != nil {

@@ -24,8 +24,8 @@ type buffers struct {
 var errEvicted = errors.New("the clients together held more than allowed (a quarter of the memory), and this one was among those with the most")
 
 // hold records how many bytes are held for a client. While the sum is over the budget it
-// cuts off the clients with the most. The client's goroutine calls it; the number is
-// mostly that of the call before, and then it takes no lock.
+// cuts off the clients with the most. The client's goroutine calls it. Mostly the number
+// is the same as before, and then it takes no lock.
 func (c *client) hold() {
 	n := c.r.Held() + c.w.Held() + c.transaction.bytes
 	if n == c.held || c.cut.Load() != nil {

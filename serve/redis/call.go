@@ -30,7 +30,7 @@ type call struct {
 	client *client
 }
 
-// fail sends an error of a sketch: its text is that of Redis without "ERR ".
+// fail sends an error of a sketch: its text is Redis's text without "ERR ".
 func (c call) fail(err error) { c.w.Error("ERR " + err.Error()) }
 
 // integer reads an argument as an integer; if it is none, it sends the error.

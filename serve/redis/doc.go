@@ -42,6 +42,6 @@
 //	windows.go set.go  window keys: how answers become what commands read
 //	glob.go            patterns of keys
 //	store.go           scratch keys: items, expiry, memory; the keys as a command sees them
-//	buffers.go         what is held for clients: one budget for all of them
+//	buffers.go         the bytes held for clients: one budget for all of them
 //	table.go call.go   the command table; what a command's function gets
 package redis

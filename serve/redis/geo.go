@@ -67,7 +67,7 @@ func geoadd(c call, k *keyspace) {
 		cell, _ := geo.Encode(lon, lat)
 		scores, names = append(scores, float64(cell)), append(names, triples[2])
 	}
-	if len(names) == 0 { // options only: the error is that of ZADD
+	if len(names) == 0 { // options only: ZADD has the error
 		c.w.Error(errSyntax)
 		return
 	}
@@ -109,7 +109,7 @@ func (c call) position(lon, lat float64) {
 	c.w.Number(geo.AppendCoordinate(room[:0], lat))
 }
 
-// askEach replies with an array of what answer sends for each member that is named.
+// askEach replies with an array: answer sends an element for each member that is named.
 // missing sends the element if there is no sorted set, or if answer returns false, which
 // has sent nothing then.
 func (c call) askEach(k *keyspace, answer func(z *zset, name []byte) bool, missing func()) {

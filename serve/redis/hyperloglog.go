@@ -92,7 +92,7 @@ func pfcount(c call, k *keyspace) {
 	c.w.Int(int64(n))
 }
 
-// sources returns the sketches of keys, those of scratch keys as strings. If a key holds
+// sources returns the sketches of keys: of scratch keys as strings. If a key holds
 // no sketch, or a damaged one, it sends the error of the first such key, as Redis does.
 func (c call) sources(k *keyspace, keys [][]byte) (scratch []hll.String, sketches []*hll.Sketch, ok bool) {
 	for _, key := range keys {

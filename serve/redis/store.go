@@ -177,8 +177,8 @@ func (s *store) find(key []byte, now int64) *item {
 	return it
 }
 
-// put stores an item under a key, in place of the item that was there. The expiry is
-// that of the new item.
+// put stores an item under a key, in place of the item that was there. The key gets
+// the expiry of the new item.
 func (s *store) put(key []byte, it *item) *item {
 	if old := s.index[string(key)]; old != nil {
 		it.key, it.place = old.key, old.place

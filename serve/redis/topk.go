@@ -45,7 +45,7 @@ func topkQuery(c call, k *keyspace) {
 	c.eachItem(k, func(top *topk.Answer, item []byte) { c.w.Bool(top.Has(item)) })
 }
 
-// eachItem replies with an array of what answer sends for each item that a command names.
+// eachItem replies with an array: answer sends an element for each item that a command names.
 func (c call) eachItem(k *keyspace, answer func(*topk.Answer, []byte)) {
 	top, ok := answered[*topk.Answer](c, k, typeTopK, "TopK: key does not exist")
 	if !ok {

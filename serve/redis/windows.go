@@ -116,7 +116,7 @@ func (c *client) asksWindows(args [][]byte) bool {
 }
 
 // reads returns the commands that would run for this one: itself, none if it is queued,
-// those of the transaction for EXEC.
+// the commands of the transaction for EXEC.
 func (c *client) reads(args [][]byte) []queued {
 	cmd := lookup(args[0])
 	switch {
