@@ -32,9 +32,6 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// ExitCode is 78, EX_CONFIG of sysexits.h.
-func (e *Error) ExitCode() int { return 78 }
-
 // problems collects while loading; err sorts them.
 type problems []Problem
 
