@@ -26,8 +26,8 @@ type keeper interface {
 	count(i uint32, f *reference, rec *record, m string)
 }
 
-// keepers has a keeper for each kind of measure by its name, except those by member, which are
-// kept as places.
+// keepers has a keeper for each kind that the jobs of the simulator have, by its name. A kind by member has
+// none: it is kept as places. A new kind needs one only if newSpec draws it.
 var keepers = map[string]func(m *window.Measure) keeper{
 	"hll":      hllKeeper,
 	"set":      setKeeper,
