@@ -18,6 +18,7 @@ type HealthReply struct {
 	Jobs    []JobHealth    `json:"jobs"`
 }
 
+// JobHealth is the health of one job.
 type JobHealth struct {
 	Job           string            `json:"job"`
 	State         string            `json:"state"`
@@ -31,6 +32,7 @@ type JobHealth struct {
 	Partitions    []PartitionHealth `json:"partitions"`
 }
 
+// PartitionHealth is the health of one partition of a job.
 type PartitionHealth struct {
 	Partition int32      `json:"partition"`
 	Lag       int64      `json:"lag"`

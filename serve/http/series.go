@@ -178,6 +178,7 @@ type CatalogReply struct {
 	Jobs  []CatalogJob `json:"jobs"`
 }
 
+// CatalogJob describes a job to a page.
 type CatalogJob struct {
 	Job      string           `json:"job"`
 	Window   float64          `json:"window_s"`
