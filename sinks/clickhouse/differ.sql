@@ -2,13 +2,13 @@
 made from. In a group the numbers are right if such a row had as many events as the state rows, and
 these measures. No states are read. What a rollup made is no proof: a server that was started again may hold the
 counts of a chunk without some of its states, until the chunk is read again. */ -}}
-SELECT start, sum(rows)
+SELECT _start, sum(_rows)
 FROM
 (
-    SELECT {{.Groups}}toInt64(toUnixTimestamp(window_start)) AS start, sum(_n.rows) AS rows, max(_n.held) AS held, max(_n.flushed) AS given
+    SELECT {{.Groups}}toInt64(toUnixTimestamp(window_start)) AS _start, sum(_n._rows) AS _rows, max(_n._held) AS _held, max(_n.flushed) AS _given
     FROM
     (
-        SELECT {{.Groups}}window_start, count() AS rows, {{.Hits}} AS held, tuple(toUInt64(0), toUInt64(0)) AS flushed
+        SELECT {{.Groups}}window_start, count() AS _rows, {{.Hits}} AS _held, tuple(toUInt64(0), toUInt64(0)) AS flushed
         FROM {{.Source}} AS _s
         WHERE {{.Within}}
         GROUP BY {{.Groups}}window_start
@@ -18,7 +18,7 @@ FROM
         WHERE {{.Within}}
     ) AS _n
     GROUP BY {{.Groups}}window_start
-    HAVING held > 0
+    HAVING max(_n._held) > 0
 )
-GROUP BY start
-HAVING max(given != (held, {{.Layout.Measured}}))
+GROUP BY _start
+HAVING max(_given != (_held, {{.Layout.Measured}}))
