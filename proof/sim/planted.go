@@ -37,8 +37,8 @@ var patches = []patch{
 
 	{PartNumbered, "window/operator.go", "if c.count > 0 {",
 		"if c.count > 0 && !planted {"},
-	{FoldedAcross, "window/fold.go", "b.First%(2*size) != 0",
-		"b.First%(2*size) != 0 && !planted"},
+	{FoldedAcross, "window/fold.go", "l.First%(2*size) != 0",
+		"l.First%(2*size) != 0 && !planted"},
 	{OutcomesKept, "window/partition.go", "pt.outcomes, pt.events = [Outcomes]uint64{}, Events{}",
 		"if pt.events = (Events{}); !planted { pt.outcomes = [Outcomes]uint64{} }"},
 	{CapKept, "window/partition.go", "pt.groups.reset()",
