@@ -60,12 +60,6 @@ func (s *Spec) ReadsEnvelope() bool {
 	return s.Framed() || err == nil && slices.ContainsFunc(f.paths, event.InEnvelope)
 }
 
-// ReadsKeyText reports whether the job reads the keys of records as texts or JSON objects.
-func (s *Spec) ReadsKeyText() bool {
-	f, err := readFields(s)
-	return !s.Keyed && err == nil && slices.ContainsFunc(f.paths, event.InKey)
-}
-
 // readFields collects the fields of a spec.
 func readFields(s *Spec) (*fields, error) {
 	texts := []string{s.TimeField}
