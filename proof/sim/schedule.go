@@ -110,6 +110,7 @@ func newSchedule(seed uint64, o Options) *schedule {
 	s := &schedule{
 		r: stream(1), faults: stream(2), mix: draw(stream(3), o.Without), mistake: o.Mistake, trace: o.Trace, rolls: stream(6),
 		counted: map[partitionEpoch]*topic{}, warned: map[window.Slot]bool{}, digest: seed,
+		buffer: []byte{}, // so that no record with an empty value seems to have none
 	}
 	setup := stream(4)
 	s.old, s.spec = newSpec(setup, &s.mix)
