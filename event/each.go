@@ -346,7 +346,7 @@ func (r *Reader) NoArray(err error) bool {
 
 // Around sets vals for a record without a value, or one of which Open has said that it has NoArray: those of its key and its
 // headers, and of what is beside the array. All others are missing.
-func (r *Reader) Around(rec *Record, vals []Value) (err error) {
+func (r *Reader) Around(rec *Record, vals []Value) error {
 	found := vals
 	if r.inside != nil {
 		found = r.inside.found
@@ -357,16 +357,7 @@ func (r *Reader) Around(rec *Record, vals []Value) (err error) {
 			found[slot] = r.each.shared[slot]
 		}
 	}
-	if r.envelope != nil {
-		err = r.envelope.read(rec.Envelope, found)
-	}
-	if err == nil && r.key != nil {
-		err = r.key.read(found)
-	}
-	if err == nil && r.inside != nil {
-		err = r.inside.read(vals)
-	}
-	return err
+	return r.readBeside(rec, found, vals)
 }
 
 // Event returns the bytes of event i of the opened record, from 0. They are a view of the

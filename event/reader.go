@@ -241,7 +241,15 @@ func (r *Reader) read(rec *Record, vals []Value) (err error) {
 	default:
 		err = r.walked(found)
 	}
-	if err == nil && r.envelope != nil {
+	if err != nil {
+		return err
+	}
+	return r.readBeside(rec, found, vals)
+}
+
+// readBeside reads what is not in the value of a record, its key and headers, and then the documents in texts.
+func (r *Reader) readBeside(rec *Record, found, vals []Value) (err error) {
+	if r.envelope != nil {
 		err = r.envelope.read(rec.Envelope, found)
 	}
 	if err == nil && r.key != nil {
