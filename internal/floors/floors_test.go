@@ -128,9 +128,6 @@ var alone = []struct {
 // kind is what measures.Of says of it.
 var knows = []struct{ path, kind, why string }{
 	{"weir/sinks/clickhouse", "geo", "the tables of positions"},
-	{"weir/sinks/clickhouse/schema", "set", "an SQL function of its own"},
-	{"weir/sinks/clickhouse/schema", "quantile", "the same"},
-	{"weir/sinks/clickhouse/schema", "topk", "the same"},
 	{"weir/serve/live", "geo", "the positions of a snapshot"},
 	{"weir/serve/http", "topk", "the shape of a reply"},
 	{"weir/serve/redis", "set", "commands on its answers"},

@@ -76,6 +76,11 @@ type SQL struct {
 	Bits uint64 // the third argument of weirBloomHas; 0: it does not apply
 }
 
+// A Function is an SQL function of a kind: CREATE FUNCTION name AS arrow. It is a macro: ClickHouse replaces the
+// parameters by the text of the arguments. Therefore an argument that is used twice, or is costly, is bound by an
+// arrayMap over an array of one element.
+type Function struct{ Name, Arrow string }
+
 // Suffixes returns what follows the name of the measure in the names of further columns.
 func (s *SQL) Suffixes() []string {
 	switch {

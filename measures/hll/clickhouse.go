@@ -5,7 +5,7 @@ import (
 	"weir/window"
 )
 
-// SQL stores a distinct count. The number is that of weirPfCount (functions.go),
+// SQL stores a distinct count. The number is that of weirPfCount (pfcount.go),
 // because ClickHouse's own finalizeAggregation gives another number than PFCOUNT, and
 // is slower.
 func SQL(*window.Measure) *face.SQL { return &sql }

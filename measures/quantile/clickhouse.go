@@ -86,11 +86,11 @@ func histogramSQL(events, words string) string {
 		"[" + events + "], [" + sorted + "], [arrayShiftLeft(" + sorted + ", 1, " + slots.NoWord + ")])[1]"
 }
 
-// Function adds up states of windows and groups, and returns a quantile of their numbers, NULL
-// if there are none. It is an aggregate. A level of 95 in place of 0.95 is refused: it would be
-// the greatest number.
-var Function = "(state, level) -> " + quantilesOf(ordered(wordsOf("arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))")),
-	"level + throwIf(NOT (level >= 0 AND level <= 1), 'the level of weirQuantile has to be 0 to 1')") + "[1]"
+// Functions are the SQL functions of the kind. weirQuantile adds up states of windows and groups, and returns a
+// quantile of their numbers, NULL if there are none. It is an aggregate. A level of 95 in place of 0.95 is refused: it
+// would be the greatest number.
+var Functions = []face.Function{{Name: "weirQuantile", Arrow: "(state, level) -> " +
+	quantilesOf(ordered(wordsOf("arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))")), "level + throwIf(NOT (level >= 0 AND level <= 1), 'the level of weirQuantile has to be 0 to 1')") + "[1]"}}
 
 // ordered returns words in the order of the numbers that their buckets stand for. That is the order
 // of the words, unless they are of measures with two errors, whose buckets have two scales.

@@ -9,16 +9,16 @@ import (
 	"weir/window"
 )
 
-// Distinct is idset.Count, of the number of different hashes.
-const Distinct = "toUInt64(floor(0.5 - 4294967296. * log1p(-least(%s, 4294967295) / 4294967296.)))"
+// count is idset.Count, of the number of different hashes.
+const count = "toUInt64(floor(0.5 - 4294967296. * log1p(-least(%s, 4294967295) / 4294967296.)))"
 
 // setOf returns an expression for the number of ids in so many different hashes.
-func setOf(hashes string) string { return strings.Replace(Distinct, "%s", hashes, 1) }
+func setOf(hashes string) string { return strings.Replace(count, "%s", hashes, 1) }
 
 // SQL stores a set of hashes as an array of them. As a bitmap, a set of less than 65,536
 // hashes has nearly each of them in a container of its own, which the server allocates whenever
 // it reads, merges or writes the state: that takes ten times as long (make bench-measures). SQL reads a bitmap that
-// is built of the array. Its number is that of weirSetCount (functions.go).
+// is built of the array. Its number is that of weirSetCount.
 //
 // In a rollup the array is in ascending order, with its length before it. Of two rollups of a
 // window, that with more hashes stays, as with hits. A merge of parts keeps the order, and the
@@ -45,7 +45,7 @@ var sql = face.SQL{
 	Rank:        "toUInt64(%s)",
 
 	Common:   setOf("length(%[1]s)") + " + " + setOf("length(%[2]s)") + " - least(" + setOf("length(arrayDistinct(arrayConcat(%[1]s, %[2]s)))") + ", " + setOf("length(%[1]s)") + " + " + setOf("length(%[2]s)") + ")", // as Answer.Common
-	Estimate: Distinct,
+	Estimate: count,
 	Margin:   "if(%[1]s <= 0.0001, toUInt64(0), toUInt64(floor(%[1]s + 4 * sqrt(%[2]s) + 3 * %[3]s)))",
 	IDs:      "%s",
 
@@ -67,3 +67,12 @@ var sql = face.SQL{
 	},
 	Last: func(run []byte, row window.Row, m int) []byte { return row.AppendState(run, m) },
 }
+
+// Functions are the SQL functions of the kind. weirSetCount is idset.Count of a bitmap of hashes.
+var Functions = []face.Function{
+	{Name: "weirSetCount", Arrow: "state -> " + setOf("bitmapCardinality(state)")},
+	{Name: "weirSetHas", Arrow: has},
+}
+
+// has tells whether an id is in a set whose hashes have no key (Hash). The id is taken as text, as in an event.
+const has = `(state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)))`

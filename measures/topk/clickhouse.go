@@ -59,9 +59,9 @@ func SQL(m *window.Measure) *face.SQL {
 	}
 }
 
-// Function adds up the states of windows and groups in a rollup, and returns the k most
-// frequent keys. It is an aggregate.
-var Function = "(state, k) -> tupleElement(" + topPlus("state["+slots.WholeSQL+"]", "k") + ", 3)"
+// Functions are the SQL functions of the kind. weirTopK adds up the states of windows and groups in a rollup, and
+// returns the k most frequent keys. It is an aggregate.
+var Functions = []face.Function{{Name: "weirTopK", Arrow: "(state, k) -> tupleElement(" + topPlus("state["+slots.WholeSQL+"]", "k") + ", 3)"}}
 
 // topPlus returns an aggregate that adds up Tops, with at most so many keys listed.
 func topPlus(top, listed string) string {

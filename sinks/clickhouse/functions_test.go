@@ -22,7 +22,7 @@ import (
 func functionsOn(t testing.TB, c *Client) {
 	t.Helper()
 	for _, f := range schema.Functions() {
-		if err := c.Exec(t.Context(), f.Name, f.Create(c.DB), wire.QueryTimeout); err != nil {
+		if err := c.Exec(t.Context(), f.Name, schema.CreateFunction(c.DB, f), wire.QueryTimeout); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"weir/event"
 	"weir/measures/bitmap"
 	"weir/measures/bloom"
+	"weir/measures/face"
 	"weir/measures/geo"
 	"weir/measures/hll"
 	"weir/sinks/clickhouse/migrate"
@@ -104,7 +105,7 @@ func without(t testing.TB, c *Client, j schema.Job, out func(object string, l *s
 		}
 		steps = slices.DeleteFunc(steps, func(s migrate.Statement) bool { return out(s.Object, l) })
 		for _, s := range steps {
-			if slices.ContainsFunc(schema.Functions(), func(f schema.Function) bool { return f.Name == s.Object }) {
+			if slices.ContainsFunc(schema.Functions(), func(f face.Function) bool { return f.Name == s.Object }) {
 				continue
 			}
 			if err := c.ExecOn(t.Context(), wire.Shards{on}, "install "+s.Object, cmp.Or(s.Full, s.SQL), wire.QueryTimeout); err != nil {

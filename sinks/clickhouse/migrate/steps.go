@@ -61,9 +61,9 @@ func Steps(c *wire.DB, inv *Inventory, layouts []*schema.Layout) ([]Statement, e
 	}
 	for _, f := range schema.Functions() {
 		if ours, there := inv.functions[f.Name]; !there {
-			m.need("there is no SQL function "+f.Name, f.Name, f.Create(c))
+			m.need("there is no SQL function "+f.Name, f.Name, schema.CreateFunction(c, f))
 		} else if !ours {
-			m.step(f.Name, f.Create(c))
+			m.step(f.Name, schema.CreateFunction(c, f))
 		}
 	}
 	for _, v := range Views(c, inv, layouts) {

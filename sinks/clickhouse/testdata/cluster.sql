@@ -349,20 +349,20 @@ INSERT INTO `weir`.`weir_schema` (object, sql) VALUES ('database id', '…');
 -- weirPfCount
 CREATE OR REPLACE FUNCTION weirPfCount ON CLUSTER 'main' AS state -> if(length(CAST(state, 'String')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, 'String'), 3), 'Array(UInt64)')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, 'String'), unhex('03')), substring(CAST(state, 'String'), 12290, 208), concat(unhex('00400000'), repeat('\0', 204))), 'Array(UInt32)')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, 'String'), unhex('03')), '', substring(CAST(state, 'String'), if(reinterpretAsUInt8(substring(CAST(state, 'String'), 2, 1)) < 128, 3, 4))), 'Array(UInt64)')))])[1]])[1]);
 
--- weirBloomHas
-CREATE OR REPLACE FUNCTION weirBloomHas ON CLUSTER 'main' AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])));
-
 -- weirSetCount
 CREATE OR REPLACE FUNCTION weirSetCount ON CLUSTER 'main' AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)));
 
 -- weirSetHas
 CREATE OR REPLACE FUNCTION weirSetHas ON CLUSTER 'main' AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)));
 
--- weirTopK
-CREATE OR REPLACE FUNCTION weirTopK ON CLUSTER 'main' AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3);
+-- weirBloomHas
+CREATE OR REPLACE FUNCTION weirBloomHas ON CLUSTER 'main' AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])));
 
 -- weirQuantile
 CREATE OR REPLACE FUNCTION weirQuantile ON CLUSTER 'main' AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), 'the level of weirQuantile has to be 0 to 1')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), 'Array(UInt64)'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), 'Array(UInt64)'))])[1])])[1][1];
+
+-- weirTopK
+CREATE OR REPLACE FUNCTION weirTopK ON CLUSTER 'main' AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3);
 
 -- weirLon
 CREATE OR REPLACE FUNCTION weirLon ON CLUSTER 'main' AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180);
@@ -419,14 +419,14 @@ FROM
     FROM `weir`.`clicks_1m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
 ) AS _f
-COMMENT 'weir migrate made it: dc80333750bd50bb';
+COMMENT 'weir migrate made it: 539f74893ff41465';
 
 -- clicks_1m_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1m_states` ON CLUSTER 'main'
 (`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `users_state` AggregateFunction(uniqCombined64(14), UInt64), `active_state` AggregateFunction(groupBitmap, UInt32), `seen_state` AggregateFunction(groupBitmap, UInt32))
 AS SELECT `page`, `country`, window_start AS window_start, `users` AS `users_state`, `active` AS `active_state`, `seen` AS `seen_state`
 FROM `weir`.`clicks_state`
-COMMENT 'weir migrate made it: 9f21e47b546ad096';
+COMMENT 'weir migrate made it: f22ca6bf8536ea88';
 
 -- clicks_1h
 CREATE OR REPLACE VIEW `weir`.`clicks_1h` ON CLUSTER 'main'
@@ -495,14 +495,14 @@ FROM
     FROM `weir`.`clicks_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
 ) AS _f
-COMMENT 'weir migrate made it: 7dfcbc9448c1b88c';
+COMMENT 'weir migrate made it: b3601829aaa7a44e';
 
 -- clicks_1h_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1h_states` ON CLUSTER 'main'
 (`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `users_state` AggregateFunction(uniqCombined64(14), UInt64), `active_state` AggregateFunction(groupBitmap, UInt32), `seen_state` AggregateFunction(groupBitmap, UInt32))
 AS SELECT `page`, `country`, window_start, `users_state`, `active_state`, `seen_state`
 FROM `weir`.`clicks_1h_rollup`
-COMMENT 'weir migrate made it: 059ebd6df0eaef1a';
+COMMENT 'weir migrate made it: 2aee82f748fbb37c';
 
 -- clicks_1d
 CREATE OR REPLACE VIEW `weir`.`clicks_1d` ON CLUSTER 'main'
@@ -589,14 +589,14 @@ FROM
     FROM `weir`.`clicks_1d_rollup` FINAL
     WHERE window_start NOT IN (_tail.3)
 ) AS _f
-COMMENT 'weir migrate made it: 04daaef7609be16d';
+COMMENT 'weir migrate made it: 87caeab50cbb0dbf';
 
 -- clicks_1d_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1d_states` ON CLUSTER 'main'
 (`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `users_state` AggregateFunction(uniqCombined64(14), UInt64), `active_state` AggregateFunction(groupBitmap, UInt32), `seen_state` AggregateFunction(groupBitmap, UInt32))
 AS SELECT `page`, `country`, window_start, `users_state`, `active_state`, `seen_state`
 FROM `weir`.`clicks_1d_rollup`
-COMMENT 'weir migrate made it: fff6273a894cc812';
+COMMENT 'weir migrate made it: 7e63e97b1c429f74';
 
 -- clicks_places
 CREATE OR REPLACE VIEW `weir`.`clicks_places` ON CLUSTER 'main'
@@ -615,7 +615,7 @@ FROM
     FROM `weir`.`clicks_places_state`
     GROUP BY window_start, member
 ) AS _t
-COMMENT 'weir migrate made it: ca052d5cbbf5238b';
+COMMENT 'weir migrate made it: 42dcfa03d6ff8335';
 
 -- clicks_over
 CREATE OR REPLACE VIEW `weir`.`clicks_over` ON CLUSTER 'main'
@@ -680,7 +680,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (window_start >= now('UTC') - 1727999400 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: 4f67b626616f818a';
+COMMENT 'weir migrate made it: 34a026e1cc07562c';
 
 -- clicks_over_total
 CREATE OR REPLACE VIEW `weir`.`clicks_over_total` ON CLUSTER 'main'
@@ -745,7 +745,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 1727999400 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: 1868adb06aeac77d';
+COMMENT 'weir migrate made it: 5d518061609eefcf';
 
 -- clicks_calendar
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar` ON CLUSTER 'main'
@@ -810,7 +810,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (window_start >= now('UTC') - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: d2be6412cf4c44ad';
+COMMENT 'weir migrate made it: e9b5da6a757a50ff';
 
 -- clicks_calendar_total
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar_total` ON CLUSTER 'main'
@@ -875,7 +875,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 59dd9772476ab56a';
+COMMENT 'weir migrate made it: 279168a7c0c9938c';
 
 -- clicks_cumulative
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulative` ON CLUSTER 'main'
@@ -940,7 +940,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (window_start >= now('UTC') - 1727999400 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 2e4ed02b3db14525';
+COMMENT 'weir migrate made it: b2aa567c54e59a77';
 
 -- clicks_cumulative_total
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulative_total` ON CLUSTER 'main'
@@ -1005,7 +1005,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 1727999400 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 9ea535a5e95f4712';
+COMMENT 'weir migrate made it: 1d12f7e67c551e74';
 
 -- clicks_retention
 CREATE OR REPLACE VIEW `weir`.`clicks_retention` ON CLUSTER 'main'
@@ -1064,7 +1064,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (window_start >= now('UTC') - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: d613371ec9cae884';
+COMMENT 'weir migrate made it: b504d688e6d4b486';
 
 -- clicks_retention_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_total` ON CLUSTER 'main'
@@ -1123,7 +1123,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (window_start >= now('UTC') - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: a9a0ca23b49381a9';
+COMMENT 'weir migrate made it: 5f1cbde0027d0c3b';
 
 -- clicks_retention_over
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_over` ON CLUSTER 'main'
@@ -1182,7 +1182,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (window_start >= now('UTC') - 1727999400 OR gcd(greatest({size:UInt32}, 1), greatest({size:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: 1fd155fdc7da60c8';
+COMMENT 'weir migrate made it: 08a4ba1bde83f2fa';
 
 -- clicks_retention_over_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_over_total` ON CLUSTER 'main'
@@ -1241,7 +1241,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (window_start >= now('UTC') - 1727999400 OR gcd(greatest({size:UInt32}, 1), greatest({size:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: 946fe8561e677285';
+COMMENT 'weir migrate made it: 81bed9e1e61d8857';
 
 -- clicks_sessions
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions` ON CLUSTER 'main'
@@ -1296,7 +1296,7 @@ FROM
     )
 )
 WHERE _number >= 0
-COMMENT 'weir migrate made it: dfc0dc818cdc8e89';
+COMMENT 'weir migrate made it: ce5f70c272deba1b';
 
 -- clicks_sessions_total
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions_total` ON CLUSTER 'main'
@@ -1351,7 +1351,7 @@ FROM
     )
 )
 WHERE _number >= 0
-COMMENT 'weir migrate made it: 78c60421baea2be9';
+COMMENT 'weir migrate made it: bfb6ba4d1c0dc57b';
 
 -- clicks_funnel
 CREATE OR REPLACE VIEW `weir`.`clicks_funnel` ON CLUSTER 'main'
@@ -1410,7 +1410,7 @@ FROM
     ARRAY JOIN arrayEnumerate({steps:Array(String)}) AS _k
 )
 ORDER BY step
-COMMENT 'weir migrate made it: 585a082ba28e3ab9';
+COMMENT 'weir migrate made it: c315c47ca9bb394b';
 
 -- locations_1m
 CREATE OR REPLACE VIEW `weir`.`locations_1m` ON CLUSTER 'main'
@@ -1451,14 +1451,14 @@ FROM
     FROM `weir`.`locations_v3_1m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
 ) AS _f
-COMMENT 'weir migrate made it: d209b2594bc60336';
+COMMENT 'weir migrate made it: 62e7e070894e9528';
 
 -- locations_1m_states
 CREATE OR REPLACE VIEW `weir`.`locations_1m_states` ON CLUSTER 'main'
 (`cell` String, `window_start` DateTime('UTC'), `users_state` AggregateFunction(uniqCombined64(14), UInt64))
 AS SELECT `cell`, window_start AS window_start, `users` AS `users_state`
 FROM `weir`.`locations_v3_state`
-COMMENT 'weir migrate made it: 707194d79090858a';
+COMMENT 'weir migrate made it: 55aa0592fb285a2c';
 
 -- locations_1h
 CREATE OR REPLACE VIEW `weir`.`locations_1h` ON CLUSTER 'main'
@@ -1525,14 +1525,14 @@ FROM
     FROM `weir`.`locations_v3_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
 ) AS _f
-COMMENT 'weir migrate made it: e82efb4c2b2c4cef';
+COMMENT 'weir migrate made it: 2df71c1238c48a39';
 
 -- locations_1h_states
 CREATE OR REPLACE VIEW `weir`.`locations_1h_states` ON CLUSTER 'main'
 (`cell` String, `window_start` DateTime('UTC'), `users_state` AggregateFunction(uniqCombined64(14), UInt64))
 AS SELECT `cell`, window_start, `users_state`
 FROM `weir`.`locations_v3_1h_rollup`
-COMMENT 'weir migrate made it: 0fd5f052e287fee5';
+COMMENT 'weir migrate made it: 29c83f657edd1137';
 
 -- locations_places
 CREATE OR REPLACE VIEW `weir`.`locations_places` ON CLUSTER 'main'
@@ -1551,7 +1551,7 @@ FROM
     FROM `weir`.`locations_v3_places_state`
     GROUP BY window_start, member
 ) AS _t
-COMMENT 'weir migrate made it: 9a4287fd9c0e4133';
+COMMENT 'weir migrate made it: c0804b4c907f723d';
 
 -- locations_over
 CREATE OR REPLACE VIEW `weir`.`locations_over` ON CLUSTER 'main'
@@ -1608,7 +1608,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (window_start >= now('UTC') - 604200 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: 26f97a27b831e56f';
+COMMENT 'weir migrate made it: 6cc19aedc5ca22b9';
 
 -- locations_over_total
 CREATE OR REPLACE VIEW `weir`.`locations_over_total` ON CLUSTER 'main'
@@ -1665,7 +1665,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 604200 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: b25b8dc28db48727';
+COMMENT 'weir migrate made it: 4bc046126de30cf1';
 
 -- locations_calendar
 CREATE OR REPLACE VIEW `weir`.`locations_calendar` ON CLUSTER 'main'
@@ -1722,7 +1722,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (window_start >= now('UTC') - 604200 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 2e18bed6901196cb';
+COMMENT 'weir migrate made it: 84e98bc07f90e875';
 
 -- locations_calendar_total
 CREATE OR REPLACE VIEW `weir`.`locations_calendar_total` ON CLUSTER 'main'
@@ -1779,7 +1779,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 604200 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: b3c303353355af77';
+COMMENT 'weir migrate made it: 2a5cb815e224c141';
 
 -- locations_cumulative
 CREATE OR REPLACE VIEW `weir`.`locations_cumulative` ON CLUSTER 'main'
@@ -1836,7 +1836,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (window_start >= now('UTC') - 604200 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 0f771487f193d9a4';
+COMMENT 'weir migrate made it: 915f47154ecab0a6';
 
 -- locations_cumulative_total
 CREATE OR REPLACE VIEW `weir`.`locations_cumulative_total` ON CLUSTER 'main'
@@ -1893,7 +1893,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 604200 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 413e5bf762c0a8e2';
+COMMENT 'weir migrate made it: 3916c9b4da258844';
 
 -- total_5m
 CREATE OR REPLACE VIEW `weir`.`total_5m` ON CLUSTER 'main'
@@ -1942,14 +1942,14 @@ FROM
     FROM `weir`.`total_5m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
 ) AS _f
-COMMENT 'weir migrate made it: 3b4afd91f4b201e4';
+COMMENT 'weir migrate made it: 3d9d055c78532fe6';
 
 -- total_5m_states
 CREATE OR REPLACE VIEW `weir`.`total_5m_states` ON CLUSTER 'main'
 (`window_start` DateTime('UTC'), `users_state` AggregateFunction(uniqCombined64(14), UInt64))
 AS SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS window_start, `users` AS `users_state`
 FROM `weir`.`total_state`
-COMMENT 'weir migrate made it: 44e3d2d15bb0ad27';
+COMMENT 'weir migrate made it: de488b213bdf32f1';
 
 -- total_1h
 CREATE OR REPLACE VIEW `weir`.`total_1h` ON CLUSTER 'main'
@@ -2023,14 +2023,14 @@ FROM
     FROM `weir`.`total_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
 ) AS _f
-COMMENT 'weir migrate made it: 8418d8e6af62032e';
+COMMENT 'weir migrate made it: 3a878584da126a40';
 
 -- total_1h_states
 CREATE OR REPLACE VIEW `weir`.`total_1h_states` ON CLUSTER 'main'
 (`window_start` DateTime('UTC'), `users_state` AggregateFunction(uniqCombined64(14), UInt64))
 AS SELECT window_start, `users_state`
 FROM `weir`.`total_1h_rollup`
-COMMENT 'weir migrate made it: f2acb02a88640396';
+COMMENT 'weir migrate made it: 45b7726eb9301d88';
 
 -- total_over
 CREATE OR REPLACE VIEW `weir`.`total_over` ON CLUSTER 'main'
@@ -2094,7 +2094,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 604200 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: 0c68bf7920ce970f';
+COMMENT 'weir migrate made it: f09c521cabc399d9';
 
 -- total_calendar
 CREATE OR REPLACE VIEW `weir`.`total_calendar` ON CLUSTER 'main'
@@ -2158,7 +2158,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 604200 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: dba3f5c2538e1857';
+COMMENT 'weir migrate made it: ba8dd8465bfec421';
 
 -- total_cumulative
 CREATE OR REPLACE VIEW `weir`.`total_cumulative` ON CLUSTER 'main'
@@ -2222,7 +2222,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 604200 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 728c945785e8be3a';
+COMMENT 'weir migrate made it: 66186070f39dab1c';
 
 -- weir_audit_states
 CREATE OR REPLACE VIEW `weir`.`weir_audit_states` ON CLUSTER 'main'
@@ -2235,7 +2235,7 @@ FROM
     UNION ALL SELECT 8, window_start, hits, flushed_at, flushed_in, '', '' FROM `weir`.`total_state`
 ) AS _s
 GROUP BY _s._source, _g0, _g1, window_start
-COMMENT 'weir migrate made it: bc48bf7b4d30c3dc';
+COMMENT 'weir migrate made it: 91175db94ec1e59e';
 
 -- weir_audit_rows
 CREATE OR REPLACE VIEW `weir`.`weir_audit_rows` ON CLUSTER 'main'
@@ -2261,7 +2261,7 @@ FROM
     UNION ALL SELECT 10, window_start, hits, rolled_at, rolled_in, '', '' FROM `weir`.`total_1h_rollup` WHERE window_start >= now() - 522000
 ) AS _r
 GROUP BY _r._source, _g0, _g1, window_start
-COMMENT 'weir migrate made it: 7dca736f70a84c9e';
+COMMENT 'weir migrate made it: fb2cc1c078e633f0';
 
 -- weir_audit
 CREATE OR REPLACE VIEW `weir`.`weir_audit` ON CLUSTER 'main'
@@ -2334,7 +2334,7 @@ SELECT
     '', 0, 'function', 0, 0, 0, NULL, name, 0, 0,
     'the SQL function is not the one of the version that made this view, so queries and rollups may have wrong numbers: run weir migrate'
 FROM system.functions
-WHERE name IN ('weirPfCount', 'weirBloomHas', 'weirSetCount', 'weirSetHas', 'weirTopK', 'weirQuantile', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist') AND ifNull(formatQuerySingleLineOrNull(create_query) != formatQuerySingleLineOrNull(transform(name, ['weirPfCount', 'weirBloomHas', 'weirSetCount', 'weirSetHas', 'weirTopK', 'weirQuantile', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist'], ['CREATE FUNCTION weirPfCount AS state -> if(length(CAST(state, \'String\')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, \'String\'), 3), \'Array(UInt64)\')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), substring(CAST(state, \'String\'), 12290, 208), concat(unhex(\'00400000\'), repeat(\'\\0\', 204))), \'Array(UInt32)\')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), \'\', substring(CAST(state, \'String\'), if(reinterpretAsUInt8(substring(CAST(state, \'String\'), 2, 1)) < 128, 3, 4))), \'Array(UInt64)\')))])[1]])[1])', 'CREATE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))', 'CREATE FUNCTION weirSetCount AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)))', 'CREATE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)))', 'CREATE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3)', 'CREATE FUNCTION weirQuantile AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), \'the level of weirQuantile has to be 0 to 1\')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1])])[1][1]', 'CREATE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180)', 'CREATE FUNCTION weirLat AS score -> least(greatest(((-85.05112878 + tupleElement(mortonDecode(2, score), 1) / 67108864 * 170.10225756) + (-85.05112878 + (tupleElement(mortonDecode(2, score), 1) + 1) / 67108864 * 170.10225756)) / 2, -85.05112878), 85.05112878)', 'CREATE FUNCTION weirGeohash AS (score, precision) -> substring(concat(geohashEncode(if(weirLon(score) = 180, -180, weirLon(score)), weirLat(score), 10), \'0\'), 1, precision)', 'CREATE FUNCTION weirGeoDist AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1]'], '')), 1)
+WHERE name IN ('weirPfCount', 'weirSetCount', 'weirSetHas', 'weirBloomHas', 'weirQuantile', 'weirTopK', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist') AND ifNull(formatQuerySingleLineOrNull(create_query) != formatQuerySingleLineOrNull(transform(name, ['weirPfCount', 'weirSetCount', 'weirSetHas', 'weirBloomHas', 'weirQuantile', 'weirTopK', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist'], ['CREATE FUNCTION weirPfCount AS state -> if(length(CAST(state, \'String\')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, \'String\'), 3), \'Array(UInt64)\')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), substring(CAST(state, \'String\'), 12290, 208), concat(unhex(\'00400000\'), repeat(\'\\0\', 204))), \'Array(UInt32)\')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), \'\', substring(CAST(state, \'String\'), if(reinterpretAsUInt8(substring(CAST(state, \'String\'), 2, 1)) < 128, 3, 4))), \'Array(UInt64)\')))])[1]])[1])', 'CREATE FUNCTION weirSetCount AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)))', 'CREATE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)))', 'CREATE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))', 'CREATE FUNCTION weirQuantile AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), \'the level of weirQuantile has to be 0 to 1\')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1])])[1][1]', 'CREATE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3)', 'CREATE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180)', 'CREATE FUNCTION weirLat AS score -> least(greatest(((-85.05112878 + tupleElement(mortonDecode(2, score), 1) / 67108864 * 170.10225756) + (-85.05112878 + (tupleElement(mortonDecode(2, score), 1) + 1) / 67108864 * 170.10225756)) / 2, -85.05112878), 85.05112878)', 'CREATE FUNCTION weirGeohash AS (score, precision) -> substring(concat(geohashEncode(if(weirLon(score) = 180, -180, weirLon(score)), weirLat(score), 10), \'0\'), 1, precision)', 'CREATE FUNCTION weirGeoDist AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1]'], '')), 1)
 
 UNION ALL
 
@@ -2411,7 +2411,7 @@ FROM
     )
 )
 WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
-COMMENT 'weir migrate made it: 04f517a72f5d09f7';
+COMMENT 'weir migrate made it: d7b959b0053f3b5f';
 
 -- weir_jobs
 INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES

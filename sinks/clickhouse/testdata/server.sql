@@ -349,20 +349,20 @@ INSERT INTO `weir`.`weir_schema` (object, sql) VALUES ('database id', '…');
 -- weirPfCount
 CREATE OR REPLACE FUNCTION weirPfCount AS state -> if(length(CAST(state, 'String')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, 'String'), 3), 'Array(UInt64)')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, 'String'), unhex('03')), substring(CAST(state, 'String'), 12290, 208), concat(unhex('00400000'), repeat('\0', 204))), 'Array(UInt32)')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, 'String'), unhex('03')), '', substring(CAST(state, 'String'), if(reinterpretAsUInt8(substring(CAST(state, 'String'), 2, 1)) < 128, 3, 4))), 'Array(UInt64)')))])[1]])[1]);
 
--- weirBloomHas
-CREATE OR REPLACE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])));
-
 -- weirSetCount
 CREATE OR REPLACE FUNCTION weirSetCount AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)));
 
 -- weirSetHas
 CREATE OR REPLACE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)));
 
--- weirTopK
-CREATE OR REPLACE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3);
+-- weirBloomHas
+CREATE OR REPLACE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])));
 
 -- weirQuantile
 CREATE OR REPLACE FUNCTION weirQuantile AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), 'the level of weirQuantile has to be 0 to 1')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), 'Array(UInt64)'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), 'Array(UInt64)'))])[1])])[1][1];
+
+-- weirTopK
+CREATE OR REPLACE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3);
 
 -- weirLon
 CREATE OR REPLACE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180);
@@ -419,14 +419,14 @@ FROM
     FROM `weir`.`clicks_1m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
 ) AS _f
-COMMENT 'weir migrate made it: ecf9fe4904513e07';
+COMMENT 'weir migrate made it: 340415e1c4337151';
 
 -- clicks_1m_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1m_states`
 (`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `users_state` AggregateFunction(uniqCombined64(14), UInt64), `active_state` AggregateFunction(groupBitmap, UInt32), `seen_state` AggregateFunction(groupBitmap, UInt32))
 AS SELECT `page`, `country`, window_start AS window_start, `users` AS `users_state`, `active` AS `active_state`, `seen` AS `seen_state`
 FROM `weir`.`clicks_state`
-COMMENT 'weir migrate made it: 89302054bbf61b4e';
+COMMENT 'weir migrate made it: dd499701a6bf85e0';
 
 -- clicks_1h
 CREATE OR REPLACE VIEW `weir`.`clicks_1h`
@@ -495,14 +495,14 @@ FROM
     FROM `weir`.`clicks_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
 ) AS _f
-COMMENT 'weir migrate made it: 0d1fcd2dd41a1fb4';
+COMMENT 'weir migrate made it: c3bf7f7185f66b36';
 
 -- clicks_1h_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1h_states`
 (`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `users_state` AggregateFunction(uniqCombined64(14), UInt64), `active_state` AggregateFunction(groupBitmap, UInt32), `seen_state` AggregateFunction(groupBitmap, UInt32))
 AS SELECT `page`, `country`, window_start, `users_state`, `active_state`, `seen_state`
 FROM `weir`.`clicks_1h_rollup`
-COMMENT 'weir migrate made it: 0bae53276f06162e';
+COMMENT 'weir migrate made it: c21cffc599b67d40';
 
 -- clicks_1d
 CREATE OR REPLACE VIEW `weir`.`clicks_1d`
@@ -589,14 +589,14 @@ FROM
     FROM `weir`.`clicks_1d_rollup` FINAL
     WHERE window_start NOT IN (_tail.3)
 ) AS _f
-COMMENT 'weir migrate made it: 536fd5e0c0efbce5';
+COMMENT 'weir migrate made it: 6d6224f35d44cf37';
 
 -- clicks_1d_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1d_states`
 (`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `users_state` AggregateFunction(uniqCombined64(14), UInt64), `active_state` AggregateFunction(groupBitmap, UInt32), `seen_state` AggregateFunction(groupBitmap, UInt32))
 AS SELECT `page`, `country`, window_start, `users_state`, `active_state`, `seen_state`
 FROM `weir`.`clicks_1d_rollup`
-COMMENT 'weir migrate made it: e9145df43fbb5a4e';
+COMMENT 'weir migrate made it: 3d2dd4a12a84c4e0';
 
 -- clicks_places
 CREATE OR REPLACE VIEW `weir`.`clicks_places`
@@ -615,7 +615,7 @@ FROM
     FROM `weir`.`clicks_places_state`
     GROUP BY window_start, member
 ) AS _t
-COMMENT 'weir migrate made it: 253d9cf0d73954f7';
+COMMENT 'weir migrate made it: 9bd751d1860866c1';
 
 -- clicks_over
 CREATE OR REPLACE VIEW `weir`.`clicks_over`
@@ -680,7 +680,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (window_start >= now('UTC') - 1727999400 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: 5b0b8d6e7799720e';
+COMMENT 'weir migrate made it: 93af7055a9d771a0';
 
 -- clicks_over_total
 CREATE OR REPLACE VIEW `weir`.`clicks_over_total`
@@ -745,7 +745,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 1727999400 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: 12479fca6505012d';
+COMMENT 'weir migrate made it: 293f16220b330d7f';
 
 -- clicks_calendar
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar`
@@ -810,7 +810,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (window_start >= now('UTC') - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: a12ad4c3a70ca089';
+COMMENT 'weir migrate made it: 8fc969048d0ecc1b';
 
 -- clicks_calendar_total
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar_total`
@@ -875,7 +875,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 00658cedea1f192a';
+COMMENT 'weir migrate made it: 1146683b5387a64c';
 
 -- clicks_cumulative
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulative`
@@ -940,7 +940,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (window_start >= now('UTC') - 1727999400 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 72a1c94edf514aa5';
+COMMENT 'weir migrate made it: f6fd4f9ff6859ff7';
 
 -- clicks_cumulative_total
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulative_total`
@@ -1005,7 +1005,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 1727999400 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 984305434b0fc226';
+COMMENT 'weir migrate made it: ca8217bc8313c918';
 
 -- clicks_retention
 CREATE OR REPLACE VIEW `weir`.`clicks_retention`
@@ -1064,7 +1064,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (window_start >= now('UTC') - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 133dc4ba1e9f8058';
+COMMENT 'weir migrate made it: 53a1d77a5c8cceca';
 
 -- clicks_retention_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_total`
@@ -1123,7 +1123,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (window_start >= now('UTC') - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 04ae3bbde697e0b9';
+COMMENT 'weir migrate made it: 6f69f80eedc4df4b';
 
 -- clicks_retention_over
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_over`
@@ -1182,7 +1182,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (window_start >= now('UTC') - 1727999400 OR gcd(greatest({size:UInt32}, 1), greatest({size:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: 814ddf5261553790';
+COMMENT 'weir migrate made it: bacbd09b52d32c82';
 
 -- clicks_retention_over_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_over_total`
@@ -1241,7 +1241,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (window_start >= now('UTC') - 1727999400 OR gcd(greatest({size:UInt32}, 1), greatest({size:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: 36badf0c8d45d4b1';
+COMMENT 'weir migrate made it: 80e8c2faee5c2503';
 
 -- clicks_sessions
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions`
@@ -1296,7 +1296,7 @@ FROM
     )
 )
 WHERE _number >= 0
-COMMENT 'weir migrate made it: 7711beabb3a073a1';
+COMMENT 'weir migrate made it: 473f93067abb0e73';
 
 -- clicks_sessions_total
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions_total`
@@ -1351,7 +1351,7 @@ FROM
     )
 )
 WHERE _number >= 0
-COMMENT 'weir migrate made it: 996a9282edaa74c5';
+COMMENT 'weir migrate made it: 4496e0f3fb248697';
 
 -- clicks_funnel
 CREATE OR REPLACE VIEW `weir`.`clicks_funnel`
@@ -1410,7 +1410,7 @@ FROM
     ARRAY JOIN arrayEnumerate({steps:Array(String)}) AS _k
 )
 ORDER BY step
-COMMENT 'weir migrate made it: 361ca6bd6d5c703d';
+COMMENT 'weir migrate made it: a797f20c8e7bb08f';
 
 -- locations_1m
 CREATE OR REPLACE VIEW `weir`.`locations_1m`
@@ -1451,14 +1451,14 @@ FROM
     FROM `weir`.`locations_v3_1m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
 ) AS _f
-COMMENT 'weir migrate made it: c961bf37221bedee';
+COMMENT 'weir migrate made it: c35db37ca913be00';
 
 -- locations_1m_states
 CREATE OR REPLACE VIEW `weir`.`locations_1m_states`
 (`cell` String, `window_start` DateTime('UTC'), `users_state` AggregateFunction(uniqCombined64(14), UInt64))
 AS SELECT `cell`, window_start AS window_start, `users` AS `users_state`
 FROM `weir`.`locations_v3_state`
-COMMENT 'weir migrate made it: c9241abfcb7a1e56';
+COMMENT 'weir migrate made it: c2a2d321093d6148';
 
 -- locations_1h
 CREATE OR REPLACE VIEW `weir`.`locations_1h`
@@ -1525,14 +1525,14 @@ FROM
     FROM `weir`.`locations_v3_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
 ) AS _f
-COMMENT 'weir migrate made it: 84b66fbc08b914f3';
+COMMENT 'weir migrate made it: c3106790220acefd';
 
 -- locations_1h_states
 CREATE OR REPLACE VIEW `weir`.`locations_1h_states`
 (`cell` String, `window_start` DateTime('UTC'), `users_state` AggregateFunction(uniqCombined64(14), UInt64))
 AS SELECT `cell`, window_start, `users_state`
 FROM `weir`.`locations_v3_1h_rollup`
-COMMENT 'weir migrate made it: c734a359b13eb3cd';
+COMMENT 'weir migrate made it: f51e670069f2329f';
 
 -- locations_places
 CREATE OR REPLACE VIEW `weir`.`locations_places`
@@ -1551,7 +1551,7 @@ FROM
     FROM `weir`.`locations_v3_places_state`
     GROUP BY window_start, member
 ) AS _t
-COMMENT 'weir migrate made it: c211c15c90f57c43';
+COMMENT 'weir migrate made it: e75d45d158b6640d';
 
 -- locations_over
 CREATE OR REPLACE VIEW `weir`.`locations_over`
@@ -1608,7 +1608,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (window_start >= now('UTC') - 604200 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: 4ad16cbd60f660c7';
+COMMENT 'weir migrate made it: ddcc431985c65511';
 
 -- locations_over_total
 CREATE OR REPLACE VIEW `weir`.`locations_over_total`
@@ -1665,7 +1665,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 604200 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: c34a6f30deb4002b';
+COMMENT 'weir migrate made it: b504326a07f122d5';
 
 -- locations_calendar
 CREATE OR REPLACE VIEW `weir`.`locations_calendar`
@@ -1722,7 +1722,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (window_start >= now('UTC') - 604200 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 7a3cf118c7b2eb53';
+COMMENT 'weir migrate made it: 3c9f0e4d4b3a90dd';
 
 -- locations_calendar_total
 CREATE OR REPLACE VIEW `weir`.`locations_calendar_total`
@@ -1779,7 +1779,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 604200 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: d42df51b64876c3b';
+COMMENT 'weir migrate made it: 4b4d366d53be2fe5';
 
 -- locations_cumulative
 CREATE OR REPLACE VIEW `weir`.`locations_cumulative`
@@ -1836,7 +1836,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (window_start >= now('UTC') - 604200 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: b7753933794dc480';
+COMMENT 'weir migrate made it: 9e4d21e3a4225372';
 
 -- locations_cumulative_total
 CREATE OR REPLACE VIEW `weir`.`locations_cumulative_total`
@@ -1893,7 +1893,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 604200 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 88bb4d8b8f31c1ba';
+COMMENT 'weir migrate made it: 7c4719a4fce6ae9c';
 
 -- total_5m
 CREATE OR REPLACE VIEW `weir`.`total_5m`
@@ -1942,14 +1942,14 @@ FROM
     FROM `weir`.`total_5m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
 ) AS _f
-COMMENT 'weir migrate made it: a76d3fb0695f1b14';
+COMMENT 'weir migrate made it: e4cefc2a71c62996';
 
 -- total_5m_states
 CREATE OR REPLACE VIEW `weir`.`total_5m_states`
 (`window_start` DateTime('UTC'), `users_state` AggregateFunction(uniqCombined64(14), UInt64))
 AS SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS window_start, `users` AS `users_state`
 FROM `weir`.`total_state`
-COMMENT 'weir migrate made it: f968bc2fc4c024db';
+COMMENT 'weir migrate made it: 93f9d602cf71eb85';
 
 -- total_1h
 CREATE OR REPLACE VIEW `weir`.`total_1h`
@@ -2023,14 +2023,14 @@ FROM
     FROM `weir`.`total_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
 ) AS _f
-COMMENT 'weir migrate made it: 7ec33e60ade99ae2';
+COMMENT 'weir migrate made it: 769bac1e254e7a44';
 
 -- total_1h_states
 CREATE OR REPLACE VIEW `weir`.`total_1h_states`
 (`window_start` DateTime('UTC'), `users_state` AggregateFunction(uniqCombined64(14), UInt64))
 AS SELECT window_start, `users_state`
 FROM `weir`.`total_1h_rollup`
-COMMENT 'weir migrate made it: 913c276507d4e596';
+COMMENT 'weir migrate made it: e446e9a938a0ff88';
 
 -- total_over
 CREATE OR REPLACE VIEW `weir`.`total_over`
@@ -2094,7 +2094,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 604200 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: f6b310888268169f';
+COMMENT 'weir migrate made it: 0172019f4359ce69';
 
 -- total_calendar
 CREATE OR REPLACE VIEW `weir`.`total_calendar`
@@ -2158,7 +2158,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 604200 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: caaf25d3d1325f07';
+COMMENT 'weir migrate made it: 11b93d6c91149251';
 
 -- total_cumulative
 CREATE OR REPLACE VIEW `weir`.`total_cumulative`
@@ -2222,7 +2222,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 604200 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 534486b532d4da7e';
+COMMENT 'weir migrate made it: 6cd62e3d86237f50';
 
 -- weir_audit_states
 CREATE OR REPLACE VIEW `weir`.`weir_audit_states`
@@ -2235,7 +2235,7 @@ FROM
     UNION ALL SELECT 8, window_start, hits, flushed_at, flushed_in, '', '' FROM `weir`.`total_state`
 ) AS _s
 GROUP BY _s._source, _g0, _g1, window_start
-COMMENT 'weir migrate made it: f3ec3380bc97d380';
+COMMENT 'weir migrate made it: dac41c30e76c6272';
 
 -- weir_audit_rows
 CREATE OR REPLACE VIEW `weir`.`weir_audit_rows`
@@ -2261,7 +2261,7 @@ FROM
     UNION ALL SELECT 10, window_start, hits, rolled_at, rolled_in, '', '' FROM `weir`.`total_1h_rollup` WHERE window_start >= now() - 522000
 ) AS _r
 GROUP BY _r._source, _g0, _g1, window_start
-COMMENT 'weir migrate made it: 72928c9da395669e';
+COMMENT 'weir migrate made it: eff4daeeabd34df0';
 
 -- weir_audit
 CREATE OR REPLACE VIEW `weir`.`weir_audit`
@@ -2334,7 +2334,7 @@ SELECT
     '', 0, 'function', 0, 0, 0, NULL, name, 0, 0,
     'the SQL function is not the one of the version that made this view, so queries and rollups may have wrong numbers: run weir migrate'
 FROM system.functions
-WHERE name IN ('weirPfCount', 'weirBloomHas', 'weirSetCount', 'weirSetHas', 'weirTopK', 'weirQuantile', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist') AND ifNull(formatQuerySingleLineOrNull(create_query) != formatQuerySingleLineOrNull(transform(name, ['weirPfCount', 'weirBloomHas', 'weirSetCount', 'weirSetHas', 'weirTopK', 'weirQuantile', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist'], ['CREATE FUNCTION weirPfCount AS state -> if(length(CAST(state, \'String\')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, \'String\'), 3), \'Array(UInt64)\')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), substring(CAST(state, \'String\'), 12290, 208), concat(unhex(\'00400000\'), repeat(\'\\0\', 204))), \'Array(UInt32)\')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), \'\', substring(CAST(state, \'String\'), if(reinterpretAsUInt8(substring(CAST(state, \'String\'), 2, 1)) < 128, 3, 4))), \'Array(UInt64)\')))])[1]])[1])', 'CREATE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))', 'CREATE FUNCTION weirSetCount AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)))', 'CREATE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)))', 'CREATE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3)', 'CREATE FUNCTION weirQuantile AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), \'the level of weirQuantile has to be 0 to 1\')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1])])[1][1]', 'CREATE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180)', 'CREATE FUNCTION weirLat AS score -> least(greatest(((-85.05112878 + tupleElement(mortonDecode(2, score), 1) / 67108864 * 170.10225756) + (-85.05112878 + (tupleElement(mortonDecode(2, score), 1) + 1) / 67108864 * 170.10225756)) / 2, -85.05112878), 85.05112878)', 'CREATE FUNCTION weirGeohash AS (score, precision) -> substring(concat(geohashEncode(if(weirLon(score) = 180, -180, weirLon(score)), weirLat(score), 10), \'0\'), 1, precision)', 'CREATE FUNCTION weirGeoDist AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1]'], '')), 1)
+WHERE name IN ('weirPfCount', 'weirSetCount', 'weirSetHas', 'weirBloomHas', 'weirQuantile', 'weirTopK', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist') AND ifNull(formatQuerySingleLineOrNull(create_query) != formatQuerySingleLineOrNull(transform(name, ['weirPfCount', 'weirSetCount', 'weirSetHas', 'weirBloomHas', 'weirQuantile', 'weirTopK', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist'], ['CREATE FUNCTION weirPfCount AS state -> if(length(CAST(state, \'String\')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, \'String\'), 3), \'Array(UInt64)\')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), substring(CAST(state, \'String\'), 12290, 208), concat(unhex(\'00400000\'), repeat(\'\\0\', 204))), \'Array(UInt32)\')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), \'\', substring(CAST(state, \'String\'), if(reinterpretAsUInt8(substring(CAST(state, \'String\'), 2, 1)) < 128, 3, 4))), \'Array(UInt64)\')))])[1]])[1])', 'CREATE FUNCTION weirSetCount AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)))', 'CREATE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)))', 'CREATE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))', 'CREATE FUNCTION weirQuantile AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), \'the level of weirQuantile has to be 0 to 1\')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1])])[1][1]', 'CREATE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3)', 'CREATE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180)', 'CREATE FUNCTION weirLat AS score -> least(greatest(((-85.05112878 + tupleElement(mortonDecode(2, score), 1) / 67108864 * 170.10225756) + (-85.05112878 + (tupleElement(mortonDecode(2, score), 1) + 1) / 67108864 * 170.10225756)) / 2, -85.05112878), 85.05112878)', 'CREATE FUNCTION weirGeohash AS (score, precision) -> substring(concat(geohashEncode(if(weirLon(score) = 180, -180, weirLon(score)), weirLat(score), 10), \'0\'), 1, precision)', 'CREATE FUNCTION weirGeoDist AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1]'], '')), 1)
 
 UNION ALL
 
@@ -2411,7 +2411,7 @@ FROM
     )
 )
 WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
-COMMENT 'weir migrate made it: 64f3a44eb373895f';
+COMMENT 'weir migrate made it: ef2fb04c52ae1707';
 
 -- weir_jobs
 INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES

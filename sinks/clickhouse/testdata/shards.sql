@@ -174,20 +174,20 @@ INSERT INTO `weir`.`weir_schema` (object, sql) VALUES ('database id', '…');
 -- weirPfCount
 CREATE OR REPLACE FUNCTION weirPfCount ON CLUSTER 'main' AS state -> if(length(CAST(state, 'String')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, 'String'), 3), 'Array(UInt64)')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, 'String'), unhex('03')), substring(CAST(state, 'String'), 12290, 208), concat(unhex('00400000'), repeat('\0', 204))), 'Array(UInt32)')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, 'String'), unhex('03')), '', substring(CAST(state, 'String'), if(reinterpretAsUInt8(substring(CAST(state, 'String'), 2, 1)) < 128, 3, 4))), 'Array(UInt64)')))])[1]])[1]);
 
--- weirBloomHas
-CREATE OR REPLACE FUNCTION weirBloomHas ON CLUSTER 'main' AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])));
-
 -- weirSetCount
 CREATE OR REPLACE FUNCTION weirSetCount ON CLUSTER 'main' AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)));
 
 -- weirSetHas
 CREATE OR REPLACE FUNCTION weirSetHas ON CLUSTER 'main' AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)));
 
--- weirTopK
-CREATE OR REPLACE FUNCTION weirTopK ON CLUSTER 'main' AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3);
+-- weirBloomHas
+CREATE OR REPLACE FUNCTION weirBloomHas ON CLUSTER 'main' AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])));
 
 -- weirQuantile
 CREATE OR REPLACE FUNCTION weirQuantile ON CLUSTER 'main' AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), 'the level of weirQuantile has to be 0 to 1')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), 'Array(UInt64)'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), 'Array(UInt64)'))])[1])])[1][1];
+
+-- weirTopK
+CREATE OR REPLACE FUNCTION weirTopK ON CLUSTER 'main' AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3);
 
 -- weirLon
 CREATE OR REPLACE FUNCTION weirLon ON CLUSTER 'main' AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180);
@@ -209,7 +209,7 @@ CREATE OR REPLACE TABLE `weir`.`weir_schema_all` ON CLUSTER 'main'
     `sql` String
 )
 ENGINE = Distributed('main', 'weir', 'weir_schema')
-COMMENT 'weir migrate made it: 676087e96978fa58';
+COMMENT 'weir migrate made it: a7c49aa9a76648ca';
 
 -- weir_ledger_all
 CREATE OR REPLACE TABLE `weir`.`weir_ledger_all` ON CLUSTER 'main'
@@ -244,7 +244,7 @@ CREATE OR REPLACE TABLE `weir`.`weir_ledger_all` ON CLUSTER 'main'
     `slot` UInt64 ALIAS bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk)
 )
 ENGINE = Distributed('main', 'weir', 'weir_ledger')
-COMMENT 'weir migrate made it: 8f3c576781fc8fd6';
+COMMENT 'weir migrate made it: 88bb0fc8bfbfd2c8';
 
 -- weir_dead_letters_all
 CREATE OR REPLACE TABLE `weir`.`weir_dead_letters_all` ON CLUSTER 'main'
@@ -263,7 +263,7 @@ CREATE OR REPLACE TABLE `weir`.`weir_dead_letters_all` ON CLUSTER 'main'
     `flushed_at` DateTime('UTC')
 )
 ENGINE = Distributed('main', 'weir', 'weir_dead_letters')
-COMMENT 'weir migrate made it: edcce7c2815fe2bc';
+COMMENT 'weir migrate made it: 34f690208a87cafe';
 
 -- weir_rollups_all
 CREATE OR REPLACE TABLE `weir`.`weir_rollups_all` ON CLUSTER 'main'
@@ -276,7 +276,7 @@ CREATE OR REPLACE TABLE `weir`.`weir_rollups_all` ON CLUSTER 'main'
     `complete_until` SimpleAggregateFunction(max, DateTime64(3, 'UTC'))
 )
 ENGINE = Distributed('main', 'weir', 'weir_rollups')
-COMMENT 'weir migrate made it: 15fff220f0b0e976';
+COMMENT 'weir migrate made it: a4f234a395341f68';
 
 -- clicks_state_all
 CREATE OR REPLACE TABLE `weir`.`clicks_state_all` ON CLUSTER 'main'
@@ -290,7 +290,7 @@ CREATE OR REPLACE TABLE `weir`.`clicks_state_all` ON CLUSTER 'main'
     `flushed_in` SimpleAggregateFunction(max, UInt64)
 )
 ENGINE = Distributed('main', 'weir', 'clicks_state')
-COMMENT 'weir migrate made it: b962f78e81e8b875';
+COMMENT 'weir migrate made it: 10d748e1c0f041c7';
 
 -- clicks_1m_rollup_all
 CREATE OR REPLACE TABLE `weir`.`clicks_1m_rollup_all` ON CLUSTER 'main'
@@ -305,7 +305,7 @@ CREATE OR REPLACE TABLE `weir`.`clicks_1m_rollup_all` ON CLUSTER 'main'
     `rolled_in` SimpleAggregateFunction(max, UInt64)
 )
 ENGINE = Distributed('main', 'weir', 'clicks_1m_rollup')
-COMMENT 'weir migrate made it: 9b79ab534435f2dc';
+COMMENT 'weir migrate made it: 7048499145c7149e';
 
 -- clicks_1h_rollup_all
 CREATE OR REPLACE TABLE `weir`.`clicks_1h_rollup_all` ON CLUSTER 'main'
@@ -320,7 +320,7 @@ CREATE OR REPLACE TABLE `weir`.`clicks_1h_rollup_all` ON CLUSTER 'main'
     `rolled_in` SimpleAggregateFunction(max, UInt64)
 )
 ENGINE = Distributed('main', 'weir', 'clicks_1h_rollup')
-COMMENT 'weir migrate made it: 7a090d5c877cd57c';
+COMMENT 'weir migrate made it: 70ff5b8f6012f3be';
 
 -- clicks_1m
 CREATE OR REPLACE VIEW `weir`.`clicks_1m` ON CLUSTER 'main'
@@ -361,14 +361,14 @@ FROM
     FROM `weir`.`clicks_1m_rollup_all` FINAL
     WHERE window_start NOT IN (_tail.1)
 ) AS _f
-COMMENT 'weir migrate made it: 98cf7152e21ac6c7';
+COMMENT 'weir migrate made it: 2bca47af06eabb11';
 
 -- clicks_1m_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1m_states` ON CLUSTER 'main'
 (`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `active_state` AggregateFunction(groupBitmap, UInt32))
 AS SELECT `page`, `country`, window_start AS window_start, `active` AS `active_state`
 FROM `weir`.`clicks_state_all`
-COMMENT 'weir migrate made it: 83f3d00dc2064e80';
+COMMENT 'weir migrate made it: 6acbb8bdecdadd72';
 
 -- clicks_1h
 CREATE OR REPLACE VIEW `weir`.`clicks_1h` ON CLUSTER 'main'
@@ -435,14 +435,14 @@ FROM
     FROM `weir`.`clicks_1h_rollup_all` FINAL
     WHERE window_start NOT IN (_tail.2)
 ) AS _f
-COMMENT 'weir migrate made it: cd22901a42688537';
+COMMENT 'weir migrate made it: 837ac35d6f309401';
 
 -- clicks_1h_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1h_states` ON CLUSTER 'main'
 (`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `active_state` AggregateFunction(groupBitmap, UInt32))
 AS SELECT `page`, `country`, window_start, `active_state`
 FROM `weir`.`clicks_1h_rollup_all`
-COMMENT 'weir migrate made it: 16fc477206053bc5';
+COMMENT 'weir migrate made it: c22895e3137f4d97';
 
 -- clicks_over
 CREATE OR REPLACE VIEW `weir`.`clicks_over` ON CLUSTER 'main'
@@ -499,7 +499,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (window_start >= now('UTC') - 1727999400 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: d672f72535789f01';
+COMMENT 'weir migrate made it: c347ab1088ec2d53';
 
 -- clicks_over_total
 CREATE OR REPLACE VIEW `weir`.`clicks_over_total` ON CLUSTER 'main'
@@ -556,7 +556,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 1727999400 OR gcd(greatest({size:UInt32}, 1), greatest({every:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: f49483a8fd972a9e';
+COMMENT 'weir migrate made it: 71f6d1fa05d511f0';
 
 -- clicks_calendar
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar` ON CLUSTER 'main'
@@ -613,7 +613,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (window_start >= now('UTC') - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 29f65a13845bae7c';
+COMMENT 'weir migrate made it: 20eca8465cf1ccbe';
 
 -- clicks_calendar_total
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar_total` ON CLUSTER 'main'
@@ -670,7 +670,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: efeb05bd44998bbb';
+COMMENT 'weir migrate made it: 670a470f33d04f65';
 
 -- clicks_cumulative
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulative` ON CLUSTER 'main'
@@ -727,7 +727,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (window_start >= now('UTC') - 1727999400 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: acd70e143f7a6502';
+COMMENT 'weir migrate made it: a140aaab1b864de4';
 
 -- clicks_cumulative_total
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulative_total` ON CLUSTER 'main'
@@ -784,7 +784,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (window_start >= now('UTC') - 1727999400 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 23b75613c1bb6489';
+COMMENT 'weir migrate made it: 1255ea54a7bd901b';
 
 -- clicks_retention
 CREATE OR REPLACE VIEW `weir`.`clicks_retention` ON CLUSTER 'main'
@@ -840,7 +840,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (window_start >= now('UTC') - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 4aa6529c0cc29a07';
+COMMENT 'weir migrate made it: 91b06a34cca4cd51';
 
 -- clicks_retention_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_total` ON CLUSTER 'main'
@@ -896,7 +896,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (window_start >= now('UTC') - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'weir migrate made it: 58232ada39f104bc';
+COMMENT 'weir migrate made it: 9f4cd3384318ecfe';
 
 -- clicks_retention_over
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_over` ON CLUSTER 'main'
@@ -952,7 +952,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (window_start >= now('UTC') - 1727999400 OR gcd(greatest({size:UInt32}, 1), greatest({size:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: f816050ca3318da9';
+COMMENT 'weir migrate made it: ad91f8c8f11b183b';
 
 -- clicks_retention_over_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_over_total` ON CLUSTER 'main'
@@ -1008,7 +1008,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (window_start >= now('UTC') - 1727999400 OR gcd(greatest({size:UInt32}, 1), greatest({size:UInt32}, 1)) % 3600 = 0)
-COMMENT 'weir migrate made it: 89e1e8da1673ff8a';
+COMMENT 'weir migrate made it: 6f1a5995810bd42c';
 
 -- clicks_sessions
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions` ON CLUSTER 'main'
@@ -1063,7 +1063,7 @@ FROM
     )
 )
 WHERE _number >= 0
-COMMENT 'weir migrate made it: e6279ccbb9d57961';
+COMMENT 'weir migrate made it: 03e693a144797433';
 
 -- clicks_sessions_total
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions_total` ON CLUSTER 'main'
@@ -1118,7 +1118,7 @@ FROM
     )
 )
 WHERE _number >= 0
-COMMENT 'weir migrate made it: 65dbe8afa0b4e99d';
+COMMENT 'weir migrate made it: 03353e65b69796ef';
 
 -- clicks_funnel
 CREATE OR REPLACE VIEW `weir`.`clicks_funnel` ON CLUSTER 'main'
@@ -1177,7 +1177,7 @@ FROM
     ARRAY JOIN arrayEnumerate({steps:Array(String)}) AS _k
 )
 ORDER BY step
-COMMENT 'weir migrate made it: 58a8eb6743fd94f5';
+COMMENT 'weir migrate made it: b01d3cba83051e47';
 
 -- weir_audit_states
 CREATE OR REPLACE VIEW `weir`.`weir_audit_states` ON CLUSTER 'main'
@@ -1188,7 +1188,7 @@ FROM
     SELECT 1 AS _source, window_start, hits AS _hits, flushed_at AS _at, flushed_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_state_all`
 ) AS _s
 GROUP BY _s._source, _g0, _g1, window_start
-COMMENT 'weir migrate made it: 015a01012cd5743f';
+COMMENT 'weir migrate made it: ba54f10681f51689';
 
 -- weir_audit_rows
 CREATE OR REPLACE VIEW `weir`.`weir_audit_rows` ON CLUSTER 'main'
@@ -1207,7 +1207,7 @@ FROM
     UNION ALL SELECT 3, window_start, hits, rolled_at, rolled_in, `page`, `country` FROM `weir`.`clicks_1h_rollup_all`
 ) AS _r
 GROUP BY _r._source, _g0, _g1, window_start
-COMMENT 'weir migrate made it: 5f9d387255e36f49';
+COMMENT 'weir migrate made it: e1581bbfe1dc38db';
 
 -- weir_audit
 CREATE OR REPLACE VIEW `weir`.`weir_audit` ON CLUSTER 'main'
@@ -1280,7 +1280,7 @@ SELECT
     '', 0, 'function', 0, 0, 0, NULL, name, 0, 0,
     'the SQL function is not the one of the version that made this view, so queries and rollups may have wrong numbers: run weir migrate'
 FROM system.functions
-WHERE name IN ('weirPfCount', 'weirBloomHas', 'weirSetCount', 'weirSetHas', 'weirTopK', 'weirQuantile', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist') AND ifNull(formatQuerySingleLineOrNull(create_query) != formatQuerySingleLineOrNull(transform(name, ['weirPfCount', 'weirBloomHas', 'weirSetCount', 'weirSetHas', 'weirTopK', 'weirQuantile', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist'], ['CREATE FUNCTION weirPfCount AS state -> if(length(CAST(state, \'String\')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, \'String\'), 3), \'Array(UInt64)\')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), substring(CAST(state, \'String\'), 12290, 208), concat(unhex(\'00400000\'), repeat(\'\\0\', 204))), \'Array(UInt32)\')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), \'\', substring(CAST(state, \'String\'), if(reinterpretAsUInt8(substring(CAST(state, \'String\'), 2, 1)) < 128, 3, 4))), \'Array(UInt64)\')))])[1]])[1])', 'CREATE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))', 'CREATE FUNCTION weirSetCount AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)))', 'CREATE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)))', 'CREATE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3)', 'CREATE FUNCTION weirQuantile AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), \'the level of weirQuantile has to be 0 to 1\')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1])])[1][1]', 'CREATE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180)', 'CREATE FUNCTION weirLat AS score -> least(greatest(((-85.05112878 + tupleElement(mortonDecode(2, score), 1) / 67108864 * 170.10225756) + (-85.05112878 + (tupleElement(mortonDecode(2, score), 1) + 1) / 67108864 * 170.10225756)) / 2, -85.05112878), 85.05112878)', 'CREATE FUNCTION weirGeohash AS (score, precision) -> substring(concat(geohashEncode(if(weirLon(score) = 180, -180, weirLon(score)), weirLat(score), 10), \'0\'), 1, precision)', 'CREATE FUNCTION weirGeoDist AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1]'], '')), 1)
+WHERE name IN ('weirPfCount', 'weirSetCount', 'weirSetHas', 'weirBloomHas', 'weirQuantile', 'weirTopK', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist') AND ifNull(formatQuerySingleLineOrNull(create_query) != formatQuerySingleLineOrNull(transform(name, ['weirPfCount', 'weirSetCount', 'weirSetHas', 'weirBloomHas', 'weirQuantile', 'weirTopK', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist'], ['CREATE FUNCTION weirPfCount AS state -> if(length(CAST(state, \'String\')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, \'String\'), 3), \'Array(UInt64)\')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), substring(CAST(state, \'String\'), 12290, 208), concat(unhex(\'00400000\'), repeat(\'\\0\', 204))), \'Array(UInt32)\')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), \'\', substring(CAST(state, \'String\'), if(reinterpretAsUInt8(substring(CAST(state, \'String\'), 2, 1)) < 128, 3, 4))), \'Array(UInt64)\')))])[1]])[1])', 'CREATE FUNCTION weirSetCount AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)))', 'CREATE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)))', 'CREATE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))', 'CREATE FUNCTION weirQuantile AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), \'the level of weirQuantile has to be 0 to 1\')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1])])[1][1]', 'CREATE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3)', 'CREATE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180)', 'CREATE FUNCTION weirLat AS score -> least(greatest(((-85.05112878 + tupleElement(mortonDecode(2, score), 1) / 67108864 * 170.10225756) + (-85.05112878 + (tupleElement(mortonDecode(2, score), 1) + 1) / 67108864 * 170.10225756)) / 2, -85.05112878), 85.05112878)', 'CREATE FUNCTION weirGeohash AS (score, precision) -> substring(concat(geohashEncode(if(weirLon(score) = 180, -180, weirLon(score)), weirLat(score), 10), \'0\'), 1, precision)', 'CREATE FUNCTION weirGeoDist AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1]'], '')), 1)
 
 UNION ALL
 
@@ -1357,7 +1357,7 @@ FROM
     )
 )
 WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
-COMMENT 'weir migrate made it: 91613b7b06e24663';
+COMMENT 'weir migrate made it: 5072627ef67758fb';
 
 -- weir_jobs
 INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES
