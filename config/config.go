@@ -13,8 +13,9 @@ package config
 //	enum      the accepted words
 //	format    the shape of a text, see values.go
 //	required  the key has to be given
-//	when      "kind=bloom": the key belongs to entries whose kind is bloom;
-//	          "kind!=geo": to all others, the key kind being in front of it
+//	when      "form=funnel": the key belongs to entries whose form is funnel;
+//	          "form!=funnel": to all others, the key form being in front of it;
+//	          "(measures)": to measures of the kinds that list it
 //	like      its form is described under the key of this name
 //	short     a bare text (or list of texts) in the list stands for an entry with only this key
 //	unless    "preset": a required key that this one may give

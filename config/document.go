@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"weir/internal/spelling"
+	"weir/measures"
 )
 
 // maxDocument bounds what is parsed.
@@ -249,15 +250,20 @@ func (k *key) scalar(n *yaml.Node) (string, error) {
 	return got, err
 }
 
-// synonyms are words of other systems that no spelling leads to.
+// synonyms are words of other systems that no spelling leads to, but for those of kinds of measures.
 var synonyms = map[string]string{
-	"count_distinct": "hll", "uniq": "hll", "percentile": "quantile", "median": "quantile", "mean": "avg", "type": "kind",
-	"==": "is", "!=": "is_not", "<": "below", "<=": "at_most", ">": "above", ">=": "at_least",
+	"type": "kind", "==": "is", "!=": "is_not", "<": "below", "<=": "at_most", ">": "above", ">=": "at_least",
 }
 
 // nearest returns the one of some words that another was most likely meant to be, or "".
 func nearest(word string, words []string) string {
-	return spelling.Nearest(cmp.Or(synonyms[word], word), words)
+	meant := cmp.Or(synonyms[word], word)
+	for _, k := range measures.All {
+		if slices.Contains(k.Config.Elsewhere, word) {
+			meant = k.Name
+		}
+	}
+	return spelling.Nearest(meant, words)
 }
 
 // whichKey returns the remedy of an unknown key.

@@ -101,8 +101,10 @@ func keysOf(t reflect.Type, prefix string) (keys []*key) {
 		if k.doc == "(measures)" {
 			k.doc = measureDoc()
 		}
-		if tag("when") != "" {
-			k.when = whenOf(tag("when"), keys)
+		if when := tag("when"); when == "(measures)" {
+			k.ofKinds()
+		} else if when != "" {
+			k.when = whenOf(when, keys)
 		}
 		k.classify(field.Type)
 		keys = append(keys, k)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"weir/measures"
 )
 
 // other returns a valid value for a leaf that is not its default.
@@ -115,6 +117,20 @@ func TestDefaultsAreValid(t *testing.T) {
 		}
 	}
 	walk(table())
+}
+
+// TestKeysOfKinds: a kind lists keys that only some kinds have, and at least one.
+func TestKeysOfKinds(t *testing.T) {
+	for _, kind := range measures.All {
+		for name := range kind.Config.Keys {
+			if k := table().child("jobs").child("measures").child(name); k == nil || k.when.sibling != "kind" {
+				t.Errorf("%s lists %s, which is no key of some kinds of measures", kind, name)
+			}
+		}
+		if len(kind.Config.Keys) == 0 {
+			t.Errorf("%s lists no key, so a measure of it can have none", kind)
+		}
+	}
 }
 
 // TestBareFlags: a boolean flag needs no value, and two listeners may both take any free port.

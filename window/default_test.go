@@ -20,11 +20,7 @@ func TestDefault(t *testing.T) {
 	for _, k := range measures.All {
 		m := Measure{Name: "m", Kind: k.Kind, Path: "x", Default: "3", HasDefault: true, Capacity: 100, Error: 0.01, Scale: 2, K: 3}
 		if k.Kind == geo.Kind {
-			m.Lon, m.Lat = "lon", "lat"
-			if m.CheckDefault() == "" {
-				t.Error("a member has a default")
-			}
-			continue
+			continue // whose configuration has none
 		}
 		if k.Kind == extreme.Max {
 			m.Default = "30"

@@ -168,11 +168,8 @@ func (m *Measure) paths() []string {
 	return m.Kind.Paths(m)
 }
 
-// CheckDefault returns why the measure cannot have its Default, in words; "" if it can.
+// CheckDefault returns why the measure cannot have its Default, in words; "" if it can. The kind is not ByMember.
 func (m *Measure) CheckDefault() (wrong string) {
-	if m.Kind.ByMember {
-		return "is nothing that " + m.Kind.Name + " has"
-	}
 	d := &Decoder{spec: &Spec{Chunk: 1}, number: 1, width: 1, vals: []event.Value{m.defaultValue()}, wholes: []*wholes{{}}, names: []string{"default"}, events: make([]event.Record, 1), live: []Entry{0}}
 	m.Kind.Intake(d.spec, m, nil).Read(d, 0, d.live)
 	return strings.TrimPrefix(d.reasons[0], "field default ")
