@@ -30,7 +30,7 @@ func (s readingSink) Write(ctx context.Context, c *window.Changes) error {
 	}
 	for m, ms := range c.Table.Spec().Measures {
 		if ms.Kind == geo.Kind {
-			geo.Of(c.Table, m).Each(func(int64, []byte, geosketch.Stamp, uint64) bool { return true })
+			c.Table.Positions(m).Each(func(int64, []byte, geosketch.Stamp, uint64) bool { return true })
 		}
 	}
 	time.Sleep(2 * time.Millisecond)

@@ -100,7 +100,7 @@ func rows(c *Changes) string {
 		}
 		b.WriteByte('\n')
 	}
-	geo.Of(c.Table, 3).Each(func(w int64, member []byte, st geosketch.Stamp, score uint64) bool {
+	c.Table.Positions(3).Each(func(w int64, member []byte, st geosketch.Stamp, score uint64) bool {
 		fmt.Fprintf(&b, "place %d %q %d %x %d\n", w, member, st.Time, st.Slot, score)
 		return true
 	})

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"weir/event"
+	"weir/sketches/geo"
 )
 
 // A Kind is a way to measure. It says which fields of an event it reads, what it keeps of
@@ -96,8 +97,7 @@ type Taker interface {
 // Members is what the column of a kind ByMember implements, too. It has no rows of groups, so
 // its Grow and Merge do nothing.
 type Members interface {
-	Len() int
-	Gather(from Column, r *Range) // merges the rows of r's windows
+	Positions() *geo.Last // of each (window, member)
 }
 
 // A Tally is what a partition keeps of an Additive measure for the chunk that it reads: a

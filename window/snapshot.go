@@ -123,8 +123,12 @@ func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
 		}
 	}
 	for c := range t.columns {
-		if own, ok := into.columns[c].(Members); ok && wanted[c] {
-			own.Gather(t.columns[c], r)
+		switch to := into.Positions(c); {
+		case to == nil || !wanted[c]:
+		case r.From == Oldest && r.Until == Newest:
+			to.Merge(t.Positions(c)) // of an empty one that is a copy
+		default:
+			to.Gather(t.Positions(c), func(window int64) (int64, bool) { return window, r.Has(event.Time(window)) })
 		}
 	}
 	return moved

@@ -66,7 +66,7 @@ func TestSnapshot(t *testing.T) {
 				}
 			}
 			for m := range s.Measures {
-				if p := geo.Of(part.Table, m); p != nil && p.Len() > 0 {
+				if p := part.Table.Positions(m); p != nil && p.Len() > 0 {
 					t.Fatalf("places of measure %d, which was not asked for", m)
 				}
 			}
@@ -109,9 +109,9 @@ func TestLoad(t *testing.T) {
 			}
 		}
 		for m := range s.Measures {
-			if p := geo.Of(c.Table, m); p != nil {
+			if p := c.Table.Positions(m); p != nil {
 				p.Each(func(w int64, member []byte, st geosketch.Stamp, score uint64) bool {
-					geo.Of(back, m).Put(w, member, st, score)
+					back.Positions(m).Put(w, member, st, score)
 					return true
 				})
 			}

@@ -8,6 +8,7 @@ import (
 
 	"weir/event"
 	"weir/internal/hashtable"
+	"weir/sketches/geo"
 	"weir/sketches/hll"
 )
 
@@ -67,10 +68,9 @@ func (t *Table) Reset() {
 func (t *Table) Len() int { return len(t.rows) }
 
 // byMember returns the number of rows of the measures that have rows of their own.
-func (t *Table) byMember() int {
-	n := 0
-	for _, c := range t.columns {
-		if own, ok := c.(Members); ok {
+func (t *Table) byMember() (n int) {
+	for c := range t.columns {
+		if own := t.Positions(c); own != nil {
 			n += own.Len()
 		}
 	}
@@ -138,10 +138,9 @@ func (t *Table) Merge(o *Table) {
 		h.row = moved[h.row]
 		t.hits = append(t.hits, h)
 	}
-	all := Range{From: Oldest, Until: Newest}
 	for c := range t.columns {
-		if own, ok := t.columns[c].(Members); ok {
-			own.Gather(o.columns[c], &all)
+		if to := t.Positions(c); to != nil {
+			to.Merge(o.Positions(c))
 		}
 	}
 }
@@ -271,8 +270,13 @@ func splitGroup(dst [][]byte, key []byte, of int) [][]byte {
 // groupHash hashes a group for the indexes. No row depends on it.
 func groupHash(key []byte) uint64 { return hll.Hash(key) }
 
-// Column returns what the table holds of measure m. The caller must not change it.
-func (t *Table) Column(m int) Column { return t.columns[m] }
+// Positions returns the last position of each member in each window, of measure m; nil if its kind is not ByMember.
+func (t *Table) Positions(m int) *geo.Last {
+	if own, ok := t.columns[m].(Members); ok {
+		return own.Positions()
+	}
+	return nil
+}
 
 // Spec returns the spec that says what the table's rows mean.
 func (t *Table) Spec() *Spec { return t.spec }

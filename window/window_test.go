@@ -229,7 +229,7 @@ func render(c *Changes) string {
 		b.WriteByte('\n')
 	}
 	for m := range s.Measures {
-		if p := geo.Of(c.Table, m); p != nil {
+		if p := c.Table.Positions(m); p != nil {
 			p.Each(func(w int64, member []byte, st geosketch.Stamp, score uint64) bool {
 				fmt.Fprintf(&b, "place %d %q %d %x %d %d\n", w, member, st.Time, st.Slot, st.Offset, score)
 				return true
@@ -545,7 +545,7 @@ func TestNaiveTwin(t *testing.T) {
 			}
 		}
 		got := map[place]seenAt{}
-		geo.Of(c.Table, 3).Each(func(w int64, member []byte, st geosketch.Stamp, score uint64) bool {
+		c.Table.Positions(3).Each(func(w int64, member []byte, st geosketch.Stamp, score uint64) bool {
 			got[place{event.Time(w), string(member)}] = seenAt{event.Time(st.Time), st.Offset, score}
 			return true
 		})

@@ -117,7 +117,7 @@ var alone = []struct {
 	{"weir/flow/rounds", []string{"weir/event"}, "the simulator runs the same code: it knows no database"},
 	{"weir/serve/key", []string{"weir/event", "weir/internal/spelling"}, "a grammar: every edge can have it"},
 	{"weir/serve/live", []string{"weir/event", "weir/window", "weir/jobs", "weir/serve/key", "weir/internal/outage",
-		"weir/measures", "weir/measures/face", "weir/measures/geo", "weir/sketches/geo"}, "it knows no protocol and no sink: it declares what it needs of one"},
+		"weir/measures", "weir/measures/face", "weir/sketches/geo"}, "it knows no protocol and no sink: it declares what it needs of one"},
 	{"weir/serve/http", []string{"weir/jobs", "weir/serve/key", "weir/serve/live", "weir/serve/page", "weir/measures/face", "weir/measures/topk", "weir/sinks/clickhouse/questions", "weir/internal/samesite", "weir/internal/spelling"}, "answers come from live, and from views in the words of questions; no sketch, no window"},
 	{"weir/serve/page", nil, "files: the page asks the API as every client does"},
 	{"weir/serve/redis", []string{"weir/serve/resp", "weir/serve/key", "weir/serve/live", "weir/sketches/limits", "weir/measures/set", "weir/measures/quantile", "weir/measures/topk",
@@ -127,8 +127,6 @@ var alone = []struct {
 // knows names the packages of the program that may know one kind of measure, and what for. To all others a
 // kind is what measures.Of says of it.
 var knows = []struct{ path, kind, why string }{
-	{"weir/sinks/clickhouse", "geo", "the tables of positions"},
-	{"weir/serve/live", "geo", "the positions of a snapshot"},
 	{"weir/serve/http", "topk", "the shape of a reply"},
 	{"weir/serve/redis", "set", "commands on its answers"},
 	{"weir/serve/redis", "quantile", "the same"},

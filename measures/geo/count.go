@@ -4,7 +4,6 @@ package geo
 import (
 	"errors"
 
-	"weir/event"
 	"weir/sketches/geo"
 	"weir/window"
 )
@@ -85,29 +84,6 @@ func (c *column) Reset() { c.last.Reset() }
 
 func (c *column) Bytes() int { return c.last.Bytes() }
 
-func (c *column) Len() int { return c.last.Len() }
-
-func (c *column) Gather(from window.Column, r *window.Range) {
-	last := &from.(*column).last
-	if r.From == window.Oldest && r.Until == window.Newest {
-		c.last.Merge(last)
-		return
-	}
-	last.All(func(window int64, member []byte, st geo.Stamp, score uint64) bool {
-		if r.Has(event.Time(window)) {
-			c.last.Put(window, member, st, score)
-		}
-		return true
-	})
-}
+func (c *column) Positions() *geo.Last { return &c.last }
 
 var errState = errors.New("a measure with rows of its own has no state column")
-
-// Of returns the last position per (window, member) of measure m of a table; nil if the
-// measure is of another kind.
-func Of(t *window.Table, m int) *geo.Last {
-	if c, ok := t.Column(m).(*column); ok {
-		return &c.last
-	}
-	return nil
-}

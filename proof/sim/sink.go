@@ -8,8 +8,7 @@ import (
 
 	"weir/event"
 	"weir/flow/rounds"
-	"weir/measures/geo"
-	geosketch "weir/sketches/geo"
+	"weir/sketches/geo"
 	"weir/window"
 )
 
@@ -80,7 +79,7 @@ type placeKey struct {
 }
 
 type place struct {
-	stamp geosketch.Stamp
+	stamp geo.Stamp
 	score uint64
 }
 
@@ -253,9 +252,9 @@ func (s *schedule) encodeTable(r *run, w *write, c *window.Changes) {
 		}
 	}
 	for m := range r.m.spec.Measures {
-		if places := geo.Of(c.Table, m); places != nil && places.Len() > 0 {
+		if places := c.Table.Positions(m); places != nil && places.Len() > 0 {
 			i := &insert{}
-			places.Each(func(at int64, member []byte, st geosketch.Stamp, score uint64) bool {
+			places.Each(func(at int64, member []byte, st geo.Stamp, score uint64) bool {
 				i.places = append(i.places, sentPlace{placeKey{m, event.Time(at), string(member)}, place{st, score}})
 				return true
 			})

@@ -5,8 +5,7 @@ import (
 	"fmt"
 
 	"weir/event"
-	"weir/measures/geo"
-	geosketch "weir/sketches/geo"
+	"weir/sketches/geo"
 	"weir/window"
 )
 
@@ -23,11 +22,11 @@ type values struct {
 	whole      *window.Value
 	from, step event.Time // of steps; step 0: there are none
 	steps      []*window.Value
-	places     *geosketch.Last // of a measure by member, in place of the values
+	places     *geo.Last // of a measure by member, in place of the values
 }
 
 func newValues(spec *window.Spec, r *window.Range, m int, step event.Time) *values {
-	v := &values{m: m, whole: window.NewValue(spec, m), from: r.From, step: step, places: new(geosketch.Last)}
+	v := &values{m: m, whole: window.NewValue(spec, m), from: r.From, step: step, places: new(geo.Last)}
 	if step > 0 {
 		for range (r.Until - r.From + step - 1) / step {
 			v.steps = append(v.steps, window.NewValue(spec, m))
@@ -118,7 +117,7 @@ func (s *source) merge(ctx context.Context, sink Sink, r *window.Range, v *value
 		return rows(ctx, sink, &recent, v, mem.copy(s.spec, &recent, v.m))
 	case s.byMember(v.m):
 		for _, t := range mem { // the last position of each member, under window 0
-			v.places.Gather(0, geo.Of(t, v.m), func(start int64) bool { return event.Time(start) >= r.From && event.Time(start) < r.Until })
+			v.places.Gather(t.Positions(v.m), func(start int64) (int64, bool) { return 0, r.Has(event.Time(start)) })
 		}
 		return sink.Places(ctx, r, v.m, v.places)
 	case s.spec.Measures[v.m].Kind.Additive:

@@ -7,11 +7,10 @@ import (
 	"slices"
 
 	"weir/event"
-	"weir/measures/geo"
 	"weir/sinks/clickhouse/native"
 	"weir/sinks/clickhouse/schema"
 	"weir/sinks/clickhouse/wire"
-	geosketch "weir/sketches/geo"
+	"weir/sketches/geo"
 	"weir/window"
 )
 
@@ -180,7 +179,7 @@ func insertAll[R any](ctx context.Context, c *Client, on *wire.Replicas, table s
 type position struct {
 	start  int64
 	member []byte
-	at     geosketch.Stamp
+	at     geo.Stamp
 	score  uint64
 }
 
@@ -200,7 +199,7 @@ func placesColumns() []native.Column[position] {
 // writePlaces writes the positions of members, each to its shard.
 func (s *Sink) writePlaces(ctx context.Context, t *window.Table, m *schema.Measure) error {
 	all := make([][]position, len(s.client.Shards))
-	geo.Of(t, m.Index).Each(func(start int64, member []byte, at geosketch.Stamp, score uint64) bool {
+	t.Positions(m.Index).Each(func(start int64, member []byte, at geo.Stamp, score uint64) bool {
 		shard := s.client.Shards.Of(s.layout.Spec.Job, member)
 		all[shard] = append(all[shard], position{start, member, at, score})
 		return true

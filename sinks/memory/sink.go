@@ -10,8 +10,7 @@ import (
 
 	"weir/audit"
 	"weir/event"
-	"weir/measures/geo"
-	geosketch "weir/sketches/geo"
+	"weir/sketches/geo"
 	"weir/window"
 )
 
@@ -82,7 +81,7 @@ func (s *Sink) insert(c *window.Changes) {
 	}
 	for i, m := range s.spec.Measures {
 		if m.Kind.ByMember {
-			s.places(geo.Of(c.Table, i), m.Name)
+			s.places(c.Table.Positions(i), m.Name)
 		}
 	}
 }
@@ -135,12 +134,12 @@ func (s *Sink) right() map[event.Time]bool {
 	return right
 }
 
-func (s *Sink) places(last *geosketch.Last, measure string) {
+func (s *Sink) places(last *geo.Last, measure string) {
 	c := s.contents()
 	if c.Places[measure] == nil {
 		c.Places[measure] = map[Place]Position{}
 	}
-	last.Each(func(start int64, member []byte, at geosketch.Stamp, score uint64) bool {
+	last.Each(func(start int64, member []byte, at geo.Stamp, score uint64) bool {
 		key, position := Place{event.Time(start), string(member)}, Position{at, score}
 		old, ok := c.Places[measure][key]
 		order := position.Stamp.Compare(old.Stamp)

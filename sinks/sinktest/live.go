@@ -12,8 +12,7 @@ import (
 	"testing"
 
 	"weir/event"
-	"weir/measures/geo"
-	geosketch "weir/sketches/geo"
+	"weir/sketches/geo"
 	"weir/window"
 )
 
@@ -26,7 +25,7 @@ type LiveSink interface {
 	Rows(ctx context.Context, r *window.Range, m int, into *window.Table) error
 	State(ctx context.Context, r *window.Range, m int) ([]byte, error)
 	States(ctx context.Context, r *window.Range, m int, yield func(start event.Time, state []byte) error) error
-	Places(ctx context.Context, r *window.Range, m int, last *geosketch.Last) error
+	Places(ctx context.Context, r *window.Range, m int, last *geo.Last) error
 	Windows(ctx context.Context, r *window.Range, limit int, yield func(start event.Time, group []string) bool) error
 }
 
@@ -200,7 +199,7 @@ func stops(t *testing.T, b Backend) {
 		"Totals":  s.Totals(ctx, r, func(event.Time, uint64) {}),
 		"Counts":  s.Rows(ctx, r, window.Counts, window.NewTable(spec)),
 		"States":  s.States(ctx, r, 0, func(event.Time, []byte) error { return nil }),
-		"Places":  s.Places(ctx, r, 3, new(geosketch.Last)),
+		"Places":  s.Places(ctx, r, 3, new(geo.Last)),
 		"Windows": s.Windows(ctx, r, 10, func(event.Time, []string) bool { return true }),
 	} {
 		if err == nil {
@@ -344,16 +343,16 @@ func sameSlots(t *testing.T, s LiveSink, r *window.Range, m int, want *window.Ta
 // groups.
 func samePlaces(t *testing.T, s LiveSink, r *window.Range, m int, want *window.Table) {
 	t.Helper()
-	var got, last geosketch.Last
+	var got, last geo.Last
 	if err := s.Places(t.Context(), r, m, &got); err != nil {
 		t.Fatal(err)
 	}
-	geo.Of(want, m).All(func(_ int64, member []byte, at geosketch.Stamp, score uint64) bool {
+	want.Positions(m).All(func(_ int64, member []byte, at geo.Stamp, score uint64) bool {
 		last.Put(0, member, at, score)
 		return true
 	})
-	positions := func(l *geosketch.Last) (all []string) {
-		l.Each(func(start int64, member []byte, at geosketch.Stamp, score uint64) bool {
+	positions := func(l *geo.Last) (all []string) {
+		l.Each(func(start int64, member []byte, at geo.Stamp, score uint64) bool {
 			all = append(all, fmt.Sprintf("%d %s: %+v %d", start, member, at, score))
 			return true
 		})

@@ -147,22 +147,16 @@ func (l *Last) Merge(o *Last) {
 		l.index = append(l.index[:0], o.index...)
 		return
 	}
-	l.batched(o, func(window int64) (int64, bool) { return window, true })
+	l.Gather(o, func(window int64) (int64, bool) { return window, true })
 }
 
-// Gather puts the positions of those windows of o for which keep returns true,
-// all under one window. It calls keep for each run of entries of a window.
-func (l *Last) Gather(window int64, o *Last, keep func(window int64) bool) {
-	l.batched(o, func(of int64) (int64, bool) { return window, keep(of) })
-}
-
-// batched puts the positions of o under the window that into returns, or skips
+// Gather puts the positions of o under the window that into returns, or skips
 // them where keep is false. It calls into for each run of entries of a window.
 //
 // A search for a member reads memory three times, each time at an address that
 // the read before gives, and most reads miss the cache. The reads of a batch of
 // members overlap, which is twice as fast as one Put after the other.
-func (l *Last) batched(o *Last, into func(window int64) (to int64, keep bool)) {
+func (l *Last) Gather(o *Last, into func(window int64) (to int64, keep bool)) {
 	const batch = 32
 	var (
 		wanted  [batch]*lastEntry

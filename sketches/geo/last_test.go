@@ -156,7 +156,7 @@ func TestLastCollision(t *testing.T) {
 		var gathered, o Last
 		gathered.Put(w, member, Stamp{}, 1)
 		o.Put(0, member, Stamp{}, 2)
-		gathered.Gather(other, &o, func(int64) bool { return true })
+		gathered.Gather(&o, func(int64) (int64, bool) { return other, true })
 		if !slices.Equal(rows(&gathered), rows(&l)) {
 			t.Errorf("windows %d and %d, gathered: %v, want %v", other, w, rows(&gathered), rows(&l))
 		}
@@ -187,7 +187,7 @@ func TestLastGather(t *testing.T) {
 			}
 		}
 		before := rows(&o)
-		l.Gather(1, &o, keep)
+		l.Gather(&o, func(window int64) (int64, bool) { return 1, keep(window) })
 		if got := rows(&l); !slices.Equal(got, want.rows()) {
 			t.Fatalf("trial %d: %v\nwant %v", trial, got, want.rows())
 		}

@@ -12,7 +12,7 @@ import (
 	"weir/event"
 	"weir/sinks/clickhouse/schema"
 	"weir/sinks/clickhouse/wire"
-	geosketch "weir/sketches/geo"
+	"weir/sketches/geo"
 	"weir/window"
 )
 
@@ -341,7 +341,7 @@ func (s *Reader) asked(r *window.Range) wire.Shards {
 
 // Places merges the positions of geo measure m into last: for each member, the last one
 // in all windows of the range, under window 0.
-func (s *Reader) Places(ctx context.Context, r *window.Range, m int, last *geosketch.Last) error {
+func (s *Reader) Places(ctx context.Context, r *window.Range, m int, last *geo.Last) error {
 	for i := range s.layout.Measures {
 		ms := &s.layout.Measures[i]
 		if ms.Index != m || !ms.Kind.ByMember {
@@ -358,7 +358,7 @@ func (s *Reader) Places(ctx context.Context, r *window.Range, m int, last *geosk
 			if err := scan(to...); err != nil {
 				return err
 			}
-			last.Put(0, []byte(member), geosketch.Stamp{Time: ts, Slot: slot, Offset: int64(off)}, score)
+			last.Put(0, []byte(member), geo.Stamp{Time: ts, Slot: slot, Offset: int64(off)}, score)
 			return nil
 		})
 	}
