@@ -22,7 +22,7 @@ import (
 	"weir/demo/local"
 	"weir/internal/outage"
 	"weir/internal/spelling"
-	"weir/measures/hll"
+	"weir/measures"
 	httpserver "weir/serve/http"
 	"weir/sinks/clickhouse/migrate"
 )
@@ -311,9 +311,12 @@ func (u *up) suggest(engine, redis string) {
 	fmt.Fprint(u.out, "\nTry, in another terminal:\n")
 	sql("SELECT * FROM %s_%s ORDER BY window_start DESC, hits DESC LIMIT 5", j.Name, j.Rollups[0].Window)
 	command, measure := "GET", "hits"
-	if i := slices.IndexFunc(j.Measures, func(m config.Measure) bool { return m.WindowKind() == hll.Kind }); i >= 0 {
-		command, measure = "PFCOUNT", j.Measures[i].Name
-		sql("SELECT weirPfCount(uniqCombined64MergeState(14)(%s)) FROM %s_state", measure, j.Name)
+	for _, m := range j.Spec().Measures {
+		if k := measures.Of(m.Kind); k.Panels.Merged != "" { // it counts different values
+			command, measure = k.Live.Command, m.Name
+			sql("SELECT "+k.Panels.Merged+" FROM %s_state", m.Name, j.Name)
+			break
+		}
 	}
 	fmt.Fprintf(u.out, "  redis-cli -p %s %s 'w:%s:%s:-1..now'\n", redis, command, j.Name, measure)
 	sql("SELECT * FROM weir_audit")

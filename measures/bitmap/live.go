@@ -11,16 +11,9 @@ import (
 
 // Live answers with a *bitmap.Activity.
 var Live = face.Live{
-	Number: face.NumberOf((*bitmap.Activity).Count),
-	Shows:  face.People,
-	Common: func(a, b any) uint64 {
-		x, ok := a.(*bitmap.Activity)
-		y, both := b.(*bitmap.Activity)
-		if !ok || !both {
-			return 0
-		}
-		return x.CountAnd(y)
-	},
+	Number:  face.NumberOf((*bitmap.Activity).Count, 0),
+	Shows:   face.People,
+	Common:  face.CommonOf((*bitmap.Activity).CountAnd),
 	Command: "BITCOUNT",
 	Member: func(text string) (func(any) bool, error) {
 		id, ok := event.Value{Type: event.String, Bytes: []byte(text)}.Uint32() // as events and GETBIT have it

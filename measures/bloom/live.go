@@ -9,12 +9,7 @@ import (
 // Live answers with a *bloom.Filter, which counts nothing.
 var Live = face.Live{
 	Number: func(any) any { return 0 },
-	Member: func(text string) (func(any) bool, error) {
-		return func(value any) bool {
-			f, ok := value.(*bloom.Filter)
-			return ok && f.Has(bloom.Hash([]byte(text)))
-		}, nil
-	},
+	Member: face.MemberOf(func(f *bloom.Filter, id []byte) bool { return f.Has(bloom.Hash(id)) }),
 	Value: func(row window.Row, m int) any {
 		of := &row.Spec().Measures[m]
 		f := bloom.New(of.Capacity, of.Error)

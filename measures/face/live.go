@@ -49,18 +49,45 @@ const (
 	People    Shows = "people"    // different ids
 	Quantity  Shows = "number"    // a number of the events' own
 	Texts     Shows = "text"      // no number, but a text
-	List      Shows = "list"      // a list of TopKeys
+	List      Shows = "list"      // a list of Counted
 	Positions Shows = "positions" // members with a position: see Heat, Near and Within
 )
 
-// NumberOf makes the Number of a kind from the method that counts its values. It is 0 if
-// nothing was counted.
-func NumberOf[T, N any](count func(T) N) func(value any) any {
+// A Counted is a key that has at least Count events, and at most Count + Error.
+type Counted struct {
+	Key   string `json:"key"`
+	Count uint64 `json:"count"`
+	Error uint64 `json:"error"`
+}
+
+// NumberOf makes the Number of a kind from the method that counts its values, and the number of nothing.
+func NumberOf[T, N any](count func(T) N, nothing N) func(value any) any {
 	return func(value any) any {
 		if v, ok := value.(T); ok {
 			return count(v)
 		}
+		return nothing
+	}
+}
+
+// CommonOf makes the Common of a kind from the method that says it of two of its values.
+func CommonOf[T any](common func(a, b T) uint64) func(a, b any) uint64 {
+	return func(a, b any) uint64 {
+		x, ok := a.(T)
+		if y, both := b.(T); ok && both {
+			return common(x, y)
+		}
 		return 0
+	}
+}
+
+// MemberOf makes the Member of a kind from the method that looks for a text in its values.
+func MemberOf[T any](has func(value T, member []byte) bool) func(text string) (func(any) bool, error) {
+	return func(text string) (func(any) bool, error) {
+		return func(value any) bool {
+			v, ok := value.(T)
+			return ok && has(v, []byte(text))
+		}, nil
 	}
 }
 
@@ -71,12 +98,7 @@ type Number float64
 func (n Number) AppendText(b []byte) ([]byte, error) { return geo.AppendScore(b, float64(n)), nil }
 
 // NumberOrNil is the Number of kinds whose values are Numbers.
-func NumberOrNil(value any) any {
-	if n, ok := value.(Number); ok {
-		return float64(n)
-	}
-	return nil
-}
+var NumberOrNil = NumberOf(func(n Number) any { return float64(n) }, nil)
 
 // Must panics if a state that this process has made itself cannot be merged.
 func Must(err error) {

@@ -8,16 +8,11 @@ import (
 // Live answers with a *geo.Set: the last position of each member over the
 // windows. Package live makes it.
 var Live = face.Live{
-	Number:  face.NumberOf((*geo.Set).Len),
+	Number:  face.NumberOf((*geo.Set).Len, 0),
 	Shows:   face.Positions,
 	Command: "ZCARD",
-	Member: func(text string) (func(any) bool, error) {
-		return func(value any) bool {
-			s, ok := value.(*geo.Set)
-			if ok {
-				_, _, ok = s.Position([]byte(text))
-			}
-			return ok
-		}, nil
-	},
+	Member: face.MemberOf(func(s *geo.Set, member []byte) bool {
+		_, _, ok := s.Position(member)
+		return ok
+	}),
 }

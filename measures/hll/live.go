@@ -9,7 +9,7 @@ import (
 // Live answers with a *hll.Sketch that has been counted, so that Count only
 // reads.
 var Live = face.Live{
-	Number:  face.NumberOf((*hll.Sketch).Count),
+	Number:  face.NumberOf((*hll.Sketch).Count, 0),
 	Shows:   face.People,
 	Spread:  func(people float64) float64 { return standardError * people },
 	Command: "PFCOUNT",

@@ -9,12 +9,7 @@ import (
 var Live = face.Live{
 	Shows:   face.Texts,
 	Command: "GET",
-	Number: func(value any) any {
-		if text, ok := value.(Text); ok {
-			return string(text)
-		}
-		return nil
-	},
+	Number:  face.NumberOf(func(t Text) any { return string(t) }, nil),
 	Value: func(row window.Row, m int) any {
 		if mark, value := Of(row, m); mark != (Mark{}) {
 			return Text(value)

@@ -16,12 +16,7 @@ var Live = face.Live{
 		}
 		return q.At(share)
 	},
-	Number: func(value any) any {
-		if q, ok := value.(*Answer); ok {
-			return q.summary()
-		}
-		return new(Answer).summary()
-	},
+	Number: face.NumberOf((*Answer).summary, new(Answer).summary()),
 	Value: func(row window.Row, m int) any {
 		if h := Of(row, m); len(h) > 0 {
 			return NewAnswer(h)

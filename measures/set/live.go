@@ -10,27 +10,15 @@ import (
 
 // Live answers with an *Answer.
 var Live = face.Live{
-	Number: face.NumberOf((*Answer).Count),
+	Number: face.NumberOf((*Answer).Count, 0),
 	Shows:  face.People,
 	Spread: func(ids float64) float64 { // see idset.Count
 		const all = 1 << 32
 		return math.Sqrt(math.Round(ids + all*math.Expm1(-ids/all)))
 	},
-	Common: func(a, b any) uint64 {
-		x, ok := a.(*Answer)
-		y, both := b.(*Answer)
-		if !ok || !both {
-			return 0
-		}
-		return x.Common(y)
-	},
+	Common:  face.CommonOf((*Answer).Common),
 	Command: "SCARD",
-	Member: func(text string) (func(any) bool, error) {
-		return func(value any) bool {
-			s, ok := value.(*Answer)
-			return ok && s.Has([]byte(text))
-		}, nil
-	},
+	Member:  face.MemberOf((*Answer).Has),
 	Value: func(row window.Row, m int) any {
 		hashes := new(idset.Pool)
 		hashes.Grow(1)

@@ -10,12 +10,7 @@ var (
 	SumLive = face.Live{
 		Shows:   face.Quantity,
 		Command: "GET",
-		Number: func(value any) any {
-			if d, ok := value.(Decimal); ok {
-				return d
-			}
-			return 0
-		},
+		Number:  face.NumberOf(func(d Decimal) any { return d }, 0),
 		Value: func(row window.Row, m int) any {
 			if t := Of(row, m); t.Events > 0 {
 				return Decimal(t.Text(row.Spec().Measures[m].Scale))

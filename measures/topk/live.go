@@ -11,12 +11,7 @@ import (
 var Live = face.Live{
 	Shows:   face.List,
 	Command: "TOPK.LIST",
-	Number: func(value any) any {
-		if t, ok := value.(*Answer); ok {
-			return t.Keys
-		}
-		return []Counted{}
-	},
+	Number:  face.NumberOf(func(t *Answer) []face.Counted { return t.Keys }, []face.Counted{}),
 	Value: func(row window.Row, m int) any {
 		t := Of(row, m)
 		if t.Events == 0 {
@@ -28,10 +23,10 @@ var Live = face.Live{
 
 // NewAnswer returns an Answer that names the first k keys of a list, the most frequent first.
 func NewAnswer(list []Key, k int) *Answer {
-	top := &Answer{Keys: []Counted{}, places: make(map[string]int, len(list)), counts: make([]uint64, len(list))}
+	top := &Answer{Keys: []face.Counted{}, places: make(map[string]int, len(list)), counts: make([]uint64, len(list))}
 	for i, e := range list {
 		if i < k {
-			top.Keys = append(top.Keys, Counted(e))
+			top.Keys = append(top.Keys, face.Counted(e))
 		}
 		top.places[e.Key], top.counts[i] = i, e.Count
 	}
@@ -41,16 +36,9 @@ func NewAnswer(list []Key, k int) *Answer {
 
 // An Answer has the most frequent keys of some windows.
 type Answer struct {
-	Keys   []Counted      // the k most frequent ones, the most frequent first
+	Keys   []face.Counted // the k most frequent ones, the most frequent first
 	places map[string]int // in counts, which begins as Keys does and has further keys
 	counts []uint64
-}
-
-// A Counted is a key that has at least Count events, and at most Count + Error.
-type Counted struct {
-	Key   string `json:"key"`
-	Count uint64 `json:"count"`
-	Error uint64 `json:"error"`
 }
 
 // Count returns how many events a key has at least; 0 if it is not among the most

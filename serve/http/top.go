@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"weir/measures/face"
-	"weir/measures/topk"
 	"weir/serve/key"
 	"weir/serve/live"
 )
@@ -187,7 +186,7 @@ func groupID(group []string) string {
 // A listReply has the most frequent keys of a measure that keeps a list of them.
 type listReply struct {
 	about
-	Keys []topk.Counted `json:"keys"` // the most frequent first
+	Keys []face.Counted `json:"keys"` // the most frequent first
 	made
 }
 
@@ -208,8 +207,8 @@ func (s *Server) list(ctx context.Context, q call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply := listReply{about: a.of(), Keys: []topk.Counted{}}
-	if keys, ok := a.measure.Kind.Number(answer.Value).([]topk.Counted); ok {
+	reply := listReply{about: a.of(), Keys: []face.Counted{}}
+	if keys, ok := a.measure.Kind.Number(answer.Value).([]face.Counted); ok {
 		reply.Keys = append(reply.Keys, keys...)
 	}
 	reply.add(answer, len(reply.Keys) > 0)

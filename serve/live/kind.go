@@ -18,10 +18,7 @@ type Kind struct {
 func kindOf(m *window.Measure) Kind { return Kind{m.Kind.Name, measures.Of(m.Kind).Live} }
 
 // hitsKind answers with a Count.
-var hitsKind = Kind{Hits, face.Live{Shows: face.Events, Command: "GET", Number: func(value any) any {
-	n, _ := value.(Count)
-	return uint64(n)
-}}}
+var hitsKind = Kind{Hits, face.Live{Shows: face.Events, Command: "GET", Number: face.NumberOf(func(n Count) uint64 { return uint64(n) }, 0)}}
 
 // partialKind answers with a Reason, which is no number.
 var partialKind = Kind{Partial, face.Live{Number: func(any) any { return 0 }}}

@@ -306,7 +306,7 @@ func shown(v Answer) string {
 		return fmt.Sprint(uint64(n), " hits")
 	}
 	for _, k := range measures.All {
-		if n := k.Live.Number(v.Value); n != nil && n != any(0) {
+		if n := k.Live.Number(v.Value); n != nil && fmt.Sprint(n) != "0" {
 			return fmt.Sprintf("%v of %T", n, v.Value)
 		}
 	}
