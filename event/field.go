@@ -12,6 +12,7 @@ import (
 type Field struct {
 	Paths []string
 	Apply []Function
+	Time  bool // of several, a 0 is passed over too: producers write it where they know no time
 }
 
 // String returns the field as one text. A single path is its own text; otherwise each
@@ -106,7 +107,8 @@ func ParseField(text string) (Field, error) {
 // appended to text. Views of earlier results stay valid when text grows.
 func (f *Field) First(vals []Value, at []int, text []byte) (Value, []byte) {
 	i := slices.IndexFunc(at, func(i int) bool {
-		return vals[i].Type > Null && !(len(at) > 1 && vals[i].Type == String && len(vals[i].Bytes) == 0)
+		v := &vals[i]
+		return v.Type > Null && !(len(at) > 1 && (v.Type == String && len(v.Bytes) == 0 || f.Time && v.Zero()))
 	})
 	if i < 0 {
 		return Value{}, text

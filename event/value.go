@@ -36,6 +36,17 @@ func (v Value) Numeric() bool {
 	return v.Type == Number || v.Type == String && number(v.Bytes, 0) == len(v.Bytes)
 }
 
+// Zero reports whether the value is written as 0.
+func (v Value) Zero() bool {
+	switch v.Type {
+	case Integer:
+		return string(v.Bytes) == "\x00\x00\x00\x00\x00\x00\x00\x00"
+	case Number, String:
+		return string(v.Bytes) == "0"
+	}
+	return false
+}
+
 // Float returns a number as the nearest float64. Numbers beyond its range are
 // refused, as is what is not Numeric; the result is finite.
 func (v Value) Float() (float64, bool) {

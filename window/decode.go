@@ -88,7 +88,7 @@ func newDecoder(s *Spec) (*Decoder, error) {
 	d.vals = cacheline.Slice[event.Value](BlockSize * d.width)
 	d.wholes = make([]*wholes, d.width)
 	field := fields.index
-	d.timeAt = field(s.TimeField)
+	d.timeAt = fields.time(s)
 	for _, c := range s.By {
 		d.by = append(d.by, columnAt{field(c.Path), field(c.Lon), field(c.Lat)})
 		d.defaults = append(d.defaults, []byte(c.Default))
@@ -302,7 +302,7 @@ func (d *Decoder) readTimes() {
 	s, window := d.spec, event.Time(0)
 	for _, e := range d.live {
 		t, ok := d.events[e].Time, true
-		if d.timeAt >= 0 && !(s.TimeOrRecord && d.Absent(e, d.timeAt)) {
+		if d.timeAt >= 0 && !(s.TimeOrRecord && (d.Absent(e, d.timeAt) || d.Value(e, d.timeAt).Zero())) {
 			t, ok = d.Value(e, d.timeAt).Time(s.TimeUnit)
 		}
 		if !ok || t < 0 || t > maxTime {

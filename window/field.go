@@ -31,6 +31,17 @@ func (f *fields) index(field string) int {
 	return f.at[field]
 }
 
+// time returns the index in a row of the time of events; -1 if it is that of the record.
+func (f *fields) time(s *Spec) int {
+	if at, ok := f.at[timeList+s.TimeField]; ok {
+		return at
+	}
+	return f.index(s.TimeField)
+}
+
+// timeList stands in front of a list of times, which may also be the list of another field.
+const timeList = "time of "
+
 // Framed reports whether each record names its schema.
 func (s *Spec) Framed() bool { return s.Format.HasSchema() && s.Schema == "" }
 
@@ -103,7 +114,7 @@ func readFields(s *Spec) (*fields, error) {
 		return i
 	}
 	var later []string
-	for _, text := range texts {
+	for i, text := range texts {
 		if text == "" || slices.Contains(later, text) {
 			continue
 		}
@@ -116,6 +127,9 @@ func readFields(s *Spec) (*fields, error) {
 			at = append(at, path(p))
 		}
 		if read.String() != read.Paths[0] {
+			if read.Time = i == 0; read.Time {
+				text = timeList + text
+			}
 			later = append(later, text)
 			f.derived = append(f.derived, derived{read, at})
 		}

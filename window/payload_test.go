@@ -263,6 +263,37 @@ func TestNotThere(t *testing.T) {
 	}
 }
 
+// TestTimesOfZero: in a list of times, also one that ends in the record's, a 0 is passed over, as a missing value is. A single
+// time of 0 is 1970, and so is a 0 of the same list in another field.
+func TestTimesOfZero(t *testing.T) {
+	of := func(ts, id string) fieldTexts { return fieldTexts{"ts": ts, "id": id} }
+	for _, form := range forms {
+		for _, c := range []struct {
+			list     string
+			orRecord bool
+			event    fieldTexts
+			want     string
+		}{
+			{"[ts][id]", false, of("0", "1763600000001"), "1763599980000 \"0\""}, {"[ts][id]", false, of(`"0"`, "1763600000001"), "1763599980000 \"0\""},
+			{"[ts][id]", false, of("1763600000001", "0"), "1763599980000 \"1763600000001\""}, {"[ts][id]", true, of("0", "0"), "1763599980000 \"0\""},
+			{"ts", true, of("0", "0"), "1763599980000 \"0\""}, {"ts", false, of("0", "0"), "older than the record by more than lateness"},
+			{"[ts][id]", false, of("0", "0"), "field ts or id is missing"},
+		} {
+			spec := func(path func(string) string) *Spec {
+				s := plainSpec()
+				list := strings.NewReplacer("id", path("id"), "ts", path("ts"))
+				s.TimeField, s.TimeOrRecord = list.Replace(c.list), c.orRecord
+				s.By = []Dimension{{Name: "who", Path: list.Replace("[ts][id]")}}
+				return s
+			}
+			rows, reasons := rowsOf(t, form, spec, c.event)
+			if got, _, _ := strings.Cut(rows, " 0/0/0"); got+strings.Join(reasons, "") != c.want {
+				t.Errorf("%s: %s of %v: %s %q, want %s", form, c.list, c.event, got, reasons, c.want)
+			}
+		}
+	}
+}
+
 // TestLeftOut: a condition that reads only the record leaves out one without an array of events, and any condition a
 // tombstone. Others are malformed.
 func TestLeftOut(t *testing.T) {
