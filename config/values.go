@@ -146,6 +146,9 @@ func checkPath(s string) error {
 	if n := strings.Count(plain, ".") + 1 + strings.Count(plain, "["); n > event.MaxDepth-1 {
 		return fmt.Errorf("path of %d keys; at most %d", n, event.MaxDepth-1)
 	}
+	if strings.Contains(plain, "[]") {
+		return fmt.Errorf("%q has [], which each alone can have; paths begin in the events that it names, or behind record: beside the outermost array; let the producer copy what lies between into the events", s)
+	}
 	if wrong || event.CheckPath(event.ParsePathText(s)) != nil {
 		return fmt.Errorf("%q is no path; write keys with a dot between them, such as geo.country, items[0].sku, params[key=page].value, labels.\"log.level\", properties[json].plan, key.id or header:name", s)
 	}

@@ -24,6 +24,7 @@
 //	reader.go      the reader, which finds values at paths of a record
 //	each.go each_binary.go
 //	               records that are arrays of events: in JSON; in Avro and Protobuf
+//	fault.go       what is wrong in a document, and where
 //	envelope.go key.go
 //	               values at paths of a record's key and headers; keys that have a schema
 //	avro_program.go protobuf_program.go

@@ -1,8 +1,10 @@
 package event
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -21,8 +23,6 @@ type Headers []byte
 // Why the envelope of a record was refused.
 var (
 	ErrHeaders  = errors.New("event: the record's headers are broken")
-	ErrKey      = errors.New("event: the record's key is not UTF-8 text")
-	ErrHeader   = errors.New("event: a header is not UTF-8 text")
 	ErrKeyValue = errors.New("event: the record's key is no JSON object")
 )
 
@@ -77,12 +77,13 @@ type envelopeReader struct {
 	keyAt   []int // slots of keyVals
 	names   []string
 	at      []int // slots of the headers of these names
+	*scratch
 }
 
 // newEnvelopeReader returns nil if no path leads into the envelope, or none but those of keys that
 // have a schema.
 func newEnvelopeReader(paths []string, keyed bool, texts *scratch) (*envelopeReader, error) {
-	e := &envelopeReader{key: -1}
+	e := &envelopeReader{key: -1, scratch: texts}
 	var inside []string
 	for slot, path := range paths {
 		switch in, rest := splitPath(path); {
@@ -124,10 +125,7 @@ func (e *envelopeReader) read(env *Envelope, vals []Value) error {
 		return nil
 	}
 	if e.key >= 0 && env.Key != nil {
-		if !utf8.Valid(env.Key) {
-			return ErrKey
-		}
-		vals[e.key] = Value{String, env.Key}
+		vals[e.key] = e.textOf(env.Key)
 	}
 	if e.keyPath != nil && env.Key != nil {
 		if e.keyPath.scan(env.Key, e.keyVals) != nil {
@@ -145,18 +143,24 @@ func (e *envelopeReader) read(env *Envelope, vals []Value) error {
 			if n != string(name) {
 				continue
 			}
-			if vals[e.at[i]] = (Value{String, value}); value == nil {
-				vals[e.at[i]] = Value{Type: Null}
+			if vals[e.at[i]] = (Value{Type: Null}); value != nil {
+				vals[e.at[i]] = e.textOf(value)
 			}
 		}
 	})
 	if !ok {
 		return ErrHeaders
 	}
-	for _, slot := range e.at {
-		if !utf8.Valid(vals[slot].Bytes) {
-			return ErrHeader
-		}
-	}
 	return nil
+}
+
+// textOf returns a key or a header as a text. One that is none, because it is not UTF-8 or has control characters, is base64
+// with padding, as bytes are in Avro: so the numbers and ids that serializers write in bytes are ids like any others.
+func (e *envelopeReader) textOf(b []byte) Value {
+	if i := plain(b, 0); i < len(b) && (!utf8.Valid(b) || slices.ContainsFunc(b[i:], func(c byte) bool { return c < ' ' && !blank(c) })) {
+		from := len(e.text)
+		e.text = base64.StdEncoding.AppendEncode(e.text, b)
+		b = e.text[from:len(e.text):len(e.text)]
+	}
+	return Value{String, b}
 }

@@ -55,10 +55,10 @@ func TestEnvelope(t *testing.T) {
 		{&Envelope{Headers: headers("ce_type", "one", "CE_TYPE", "no", "ce_type", "two")}, "string field, string two, missing , missing " + rest, nil},
 		{&Envelope{Headers: headers("ce_type", "null")}, "string field, null , missing , missing " + rest, nil},
 		{&Envelope{Headers: headers("ce_type", "", "a.b", "c")}, "string field, string , missing , missing , string c, number 1", nil},
-		{&Envelope{Key: []byte("\xff")}, "", ErrKey},
+		{&Envelope{Key: []byte("\xff")}, "", ErrKeyValue},
 		{&Envelope{Key: []byte("7")}, "", ErrKeyValue},
 		{&Envelope{Key: []byte{}}, "", ErrKeyValue},
-		{&Envelope{Headers: headers("ce_type", "\xff")}, "", ErrHeader},
+		{&Envelope{Headers: headers("ce_type", "\xff")}, "string field, string /w==, missing , missing " + rest, nil},
 		{&Envelope{Headers: headers("other", "\xff")}, "string field, missing , missing , missing " + rest, nil},
 	} {
 		if got, err := read(c.env); got != c.want || !errors.Is(err, c.err) {
@@ -73,6 +73,35 @@ func TestEnvelope(t *testing.T) {
 	}
 	if _, err := read(&Envelope{Headers: append(whole, 0)}); !errors.Is(err, ErrHeaders) {
 		t.Errorf("bytes after the headers: %v", err)
+	}
+}
+
+// TestBytesAreBase64: a key and a header that are no text are base64, as bytes of Avro are. So numbers that Java's
+// serializers write are as many ids as numbers.
+func TestBytesAreBase64(t *testing.T) {
+	r, err := NewReader(Form{Format: None}, []string{"key:", "header:n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	vals := make([]Value, 2)
+	for text, want := range map[string]string{
+		"": "", "u1": "u1", `a "text"\`: `a "text"\`, "two\tlines\r\n": "two\tlines\r\n", "é": "é", "\x00": "AA==", "a\x1f": "YR8=", "\xc3": "ww==", "é\x00": "w6kA", "\x00\x00\x00\x07": "AAAABw==",
+	} {
+		r.Begin(false)
+		if err := r.Read(&Record{Envelope: &Envelope{Key: []byte(text), Headers: headers("n", text)}}, vals); err != nil || vals[0].Type != String || string(vals[0].Bytes) != want || string(vals[1].Bytes) != want {
+			t.Errorf("%q: %v %q, %v, want %q", text, vals[0].Type, vals, err, want)
+		}
+	}
+	ids := map[string]bool{}
+	for n := range uint64(1000) {
+		r.Begin(false)
+		if err := r.Read(&Record{Envelope: &Envelope{Key: binary.BigEndian.AppendUint64(nil, n)}}, vals); err != nil {
+			t.Fatal(err)
+		}
+		ids[string(vals[0].Bytes)] = true
+	}
+	if len(ids) != 1000 {
+		t.Errorf("%d ids of 1,000 keys", len(ids))
 	}
 }
 

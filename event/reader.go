@@ -28,6 +28,7 @@ type Reader struct {
 	key      *keyReader      // of keys that have a schema; nil: no path leads there
 	inside   *insideReader   // nil: no path leads into a text
 	each     *eachReader     // nil: a record is one event
+	faults   *Scanner        // finds faults again; nil: none yet
 
 	walk     walk
 	programs map[SchemaID]*program
@@ -161,6 +162,13 @@ func (r *Reader) choose(rec *Record) (need SchemaID, ok bool) {
 			}
 		} else {
 			id, r.body, r.err = frame(rec.Value, r.format == Protobuf)
+		}
+		if r.err == ErrNoFrame && rec.Envelope != nil {
+			rec.Envelope.Headers.Each(func(name, _ []byte) {
+				if bytes.HasPrefix(name, apicurioHeader) {
+					r.err = ErrApicurio
+				}
+			})
 		}
 		if r.err != nil {
 			return "", true

@@ -120,6 +120,8 @@ func deepest(doc []byte) (most int) {
 var refPaths = []string{"ts", "user_id", "page", "geo.country", "geo.pos.lat", "a", "ключ", "event_id",
 	"items[1].sku", "items[0].sku", "tags[2]", "grid[1][0]", `"log.level"`, `geo."a.b[0]"`, "either.a", "either[0]"}
 
+var explainer, _ = NewReader(Form{}, nil)
+
 // checkScan compares Scan with the reference: of the document as it is, before bytes that
 // would make it longer, before memory that cannot be read, and without stride.
 func checkScan(t *testing.T, s *Scanner, doc []byte, paths []string) {
@@ -137,6 +139,9 @@ func checkScan(t *testing.T, s *Scanner, doc []byte, paths []string) {
 		err := s.Scan(doc, got)
 		if (err == nil) != ok {
 			t.Fatalf("Scan(%q) %s = %v, reference accepts: %v", doc, how, err, ok)
+		}
+		if err != nil && !strings.HasPrefix(explainer.Explain(doc, err), err.Error()) {
+			t.Fatalf("%q: %v is explained as %s", doc, err, explainer.Explain(doc, err))
 		}
 		if at := s.ErrOffset(); err != nil && (at < 0 || at > len(doc)) {
 			t.Fatalf("Scan(%q) %s: ErrOffset %d of %d bytes", doc, how, at, len(doc))

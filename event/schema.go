@@ -115,13 +115,17 @@ func (u *UnknownSchema) Error() string {
 
 // Why no schema could be found for a record, or why its schema does not fit.
 var (
-	ErrNoFrame = errors.New("event: the record names no schema: it begins with neither 0 and an id nor 1 and a GUID")
-	ErrFramed  = errors.New("event: the value is no JSON: it begins with the name of a schema; the job's format may be json-schema, avro or protobuf")
-	ErrFrame   = errors.New("event: the indexes of the record's message are broken")
+	ErrNoFrame  = errors.New("event: the record names no schema: it begins with neither 0 and an id nor 1 and a GUID")
+	ErrApicurio = errors.New("event: the record names its schema in a header of Apicurio, which is not read: set apicurio.registry.headers.enabled to false, and apicurio.registry.as-confluent to true, in the producers")
+	ErrFramed   = errors.New("event: the value is no JSON: it begins with the name of a schema; the job's format may be json-schema, avro or protobuf")
+	ErrFrame    = errors.New("event: the indexes of the record's message are broken")
 )
 
 // schemaHeader is the header that names the schema, if the value does not.
 const schemaHeader = "__value_schema_id"
+
+// apicurioHeader begins the headers in which Apicurio's serializers name the schema of a value.
+var apicurioHeader = []byte("apicurio.value.")
 
 // frameSize returns the length of a magic byte with the id behind it; 0 for no magic byte.
 func frameSize(magic byte) int {

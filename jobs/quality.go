@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/event"
 	"weir/window"
 )
 
@@ -96,7 +97,7 @@ func (p *badShare) explain(dead []window.DeadLetter, outcome window.Outcome) {
 		if d.Outcome != outcome {
 			continue
 		}
-		text, _, _ := strings.Cut(d.Reason, window.OfEvent) // which event it is does not matter
+		text, _, _ := strings.Cut(d.Reason, event.Place) // where it is does not matter
 		r := p.reasons[text]
 		if r == nil {
 			if len(p.reasons) >= maxReasons {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 
 	"weir/event"
@@ -74,7 +75,21 @@ func readText(name string) ([]byte, error) {
 	return text, err
 }
 
-// openFile opens a file of a directory that another one imports.
+// openImport opens a file that one in a directory imports: from there, or from the nearest directory above that has it,
+// because the path of an import begins at a root.
+func openImport(dir, path string) (io.ReadCloser, error) {
+	f, err := openFile(dir, path)
+	above, wrong := filepath.Abs(dir)
+	for wrong == nil && errors.Is(err, fs.ErrNotExist) && above != filepath.Dir(above) {
+		above = filepath.Dir(above)
+		if found, missing := openFile(above, path); missing == nil {
+			return found, nil
+		}
+	}
+	return f, err
+}
+
+// openFile opens a file of a directory.
 func openFile(dir, path string) (io.ReadCloser, error) {
 	text, err := bounded.ReadFile(filepath.Join(dir, filepath.FromSlash(path)), maxFile)
 	if err != nil {

@@ -52,6 +52,13 @@ func TestFiles(t *testing.T) {
 	if again := open(event.Protobuf, write("shop.proto", "// Of the shop.\n"+text), "shop.Event"); again.Digest != shop.Digest {
 		t.Error("a comment changes the digest")
 	}
+	if below := open(event.Protobuf, write("shop/v1/shop.proto", text), ""); below.Digest != shop.Digest {
+		t.Error("an import from a directory above is another one")
+	}
+	write("shop/geo/place.proto", `syntax = "proto3"; package geo; message Place { int32 country = 1; }`)
+	if nearer := open(event.Protobuf, filepath.Join(dir, "shop/v1/shop.proto"), ""); nearer.Digest == shop.Digest {
+		t.Error("an import is not from the nearest directory that has it")
+	}
 	for path, leads := range map[string]bool{"place": true, "place.country": true, "by.x.country": true, "list[0].country": true, "list.country": false, "by[0]": false, "place.x": false, "place[0]": false, "x": false} {
 		if shop.Leads("", path) != leads {
 			t.Errorf("%s leads: %v", path, !leads)
@@ -73,6 +80,7 @@ func TestFiles(t *testing.T) {
 		{event.Protobuf, write("empty.proto", `syntax = "proto3";`), "", "no message"},
 		{event.Protobuf, write("two.proto", `syntax = "proto3"; message A {} message B {}`), "", "A, B"},
 		{event.Protobuf, filepath.Join(dir, "two.proto"), "C", "no message C"},
+		{event.Protobuf, filepath.Join(dir, "shop/v1/two.proto"), "A", "no such file"}, // only imports are looked for above
 	} {
 		if _, err := Open(c.format, c.file, c.message); err == nil || !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %v, want %s", c.file, err, c.err)

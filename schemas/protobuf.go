@@ -161,7 +161,12 @@ func (f protoFile) schema(n event.SchemaName) *event.Schema {
 // one message.
 func openProto(file, message string) (*File, error) {
 	dir, base := filepath.Split(file)
-	f, err := compileProto(base, func(path string) (io.ReadCloser, error) { return openFile(dir, path) })
+	f, err := compileProto(base, func(path string) (io.ReadCloser, error) {
+		if path == base {
+			return openFile(dir, path)
+		}
+		return openImport(dir, path)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("no schema of protobuf: %w", err)
 	}

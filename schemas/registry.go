@@ -123,6 +123,9 @@ func (o Of) find(ctx context.Context, n event.SchemaName) (parsed, error) {
 		return nil, fmt.Errorf("schemas: registry.schemas does not list %v, and there is no registry.url to ask", n)
 	}
 	p, err := o.once(ctx, o.format.String()+pathOf(n), func() (parsed, error) { return o.read(ctx, n) })
+	if n.Key() == "0" && errors.Is(err, errNotFound) {
+		err = errNoID
+	}
 	if err != nil {
 		return nil, fmt.Errorf("schemas: %v of the registry at %s: %w", n, o.base, err)
 	}
@@ -220,6 +223,9 @@ func (o Of) parse(text string, sources []source) (parsed, error) {
 	s, err := parseAvro(text, texts)
 	return one{s}, err
 }
+
+// errNoID is the error of an id that no registry gives.
+var errNoID = errors.New("no schema has the id 0. The records have probably ids of 8 bytes, as Apicurio's serializers write them: set apicurio.registry.as-confluent to true in the producers. Pass over the records so far with lost_schemas: [0]")
 
 // ErrFormat is the error of a schema of another format.
 var ErrFormat = errors.New("the job's format is")

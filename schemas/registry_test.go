@@ -156,6 +156,9 @@ func TestNoRegistry(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.url, err, c.schema)
 		}
 	}
+	if _, err := registry(t, Config{URL: double.URL}).For(event.Avro).Schema(t.Context(), id(schematest.Prefix(0))); err == nil || !strings.Contains(err.Error(), "no schema has the id 0. The records have probably ids of 8 bytes") {
+		t.Errorf("the id 0: %v", err)
+	}
 	double.User = "ada"
 	if err := registry(t, Config{URL: double.URL}).Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "it wants a user (401") {
 		t.Error(err)

@@ -187,7 +187,7 @@ func (d *Decoder) readBlock(records []event.Record) (n int, err error) {
 			}
 			continue
 		}
-		d.add(n, d.reader.Read(rec, d.row(Entry(n))[:d.scanned]))
+		d.add(n, rec.Value, d.reader.Read(rec, d.row(Entry(n))[:d.scanned]))
 	}
 	d.events = records[:n]
 	return n, err
@@ -234,9 +234,9 @@ func (d *Decoder) leftOut(rec *event.Record, conditions []condition) bool {
 }
 
 // add adds event n to the block, whose values have been read, unless that was an error.
-func (d *Decoder) add(n int, err error) {
+func (d *Decoder) add(n int, value []byte, err error) {
 	if err != nil {
-		d.refuse(Entry(n), Malformed, err.Error())
+		d.refuse(Entry(n), Malformed, d.reader.Explain(value, err))
 		return
 	}
 	d.outcomes[n] = Counted
@@ -499,10 +499,13 @@ func (d *Decoder) Float(e Entry, at int) (f float64, ok bool) {
 	return 0, false
 }
 
-// NotNumber returns what is said of a value that is no number. Kafka Connect writes decimals as bytes, in JSON as base64, unless
+// NotNumber returns what is said of a value that is no number. Some producers write a position as one text. Kafka Connect writes decimals as bytes, in JSON as base64, unless
 // it is told otherwise.
 func NotNumber(v *event.Value) string {
 	const plain = "is not a number"
+	if v.Type == event.String && bytes.Contains(v.Bytes, []byte(",")) {
+		return plain + "; a comma is no part of one, and two numbers in a text are two fields to write"
+	}
 	if _, err := base64.StdEncoding.DecodeString(string(v.Bytes)); v.Type == event.String && bytes.HasSuffix(v.Bytes, []byte("=")) && err == nil {
 		return plain + "; if it is a decimal of Kafka Connect in base64, set decimal.handling.mode to string or double in Debezium, or decimal.format to NUMERIC in the converter"
 	}
@@ -513,11 +516,11 @@ func NotNumber(v *event.Value) string {
 // refuses positions out of range, and never clamps them.
 func (d *Decoder) Position(e Entry, lonAt, latAt int) (lon, lat float64, ok bool) {
 	if lon, ok = d.Value(e, lonAt).Float(); !ok {
-		d.Refuse(e, lonAt, "is not a number")
+		d.Refuse(e, lonAt, NotNumber(d.Value(e, lonAt)))
 		return 0, 0, false
 	}
 	if lat, ok = d.Value(e, latAt).Float(); !ok {
-		d.Refuse(e, latAt, "is not a number")
+		d.Refuse(e, latAt, NotNumber(d.Value(e, latAt)))
 		return 0, 0, false
 	}
 	if _, ok = geo.Encode(lon, lat); !ok {

@@ -116,7 +116,7 @@ func (d *Decoder) readEach(records []event.Record) (n int, err error) {
 			b.events = b.events[:e+1]
 			of := &b.events[e]
 			of.Offset, of.Time, of.Value = rec.Offset, rec.Time, d.reader.Event(b.next)
-			d.add(e, d.reader.ReadEvent(b.next, d.row(Entry(e))[:d.scanned]))
+			d.add(e, of.Value, d.reader.ReadEvent(b.next, d.row(Entry(e))[:d.scanned]))
 		}
 		s.to, s.last = len(b.events), b.next == b.of
 		b.shares = append(b.shares, s)
@@ -141,7 +141,7 @@ func (d *Decoder) open(rec *event.Record) (events int, reason string) {
 		if d.reader.NoArray(err) && d.leftOut(rec, d.before) {
 			return 0, ""
 		}
-		return 0, err.Error()
+		return 0, d.reader.Explain(rec.Value, err)
 	}
 	return events, ""
 }
@@ -195,7 +195,7 @@ func (o *Operator) sumUp(pt *Partition) {
 
 // OfEvent begins the part of a dead letter's reason that says which event of its record it
 // is.
-const OfEvent = "; event "
+const OfEvent = event.Place + "event "
 
 // deadEvent makes the dead letter of a record of which an event was not counted. There is one
 // for each record, which holds its first such event.

@@ -200,7 +200,7 @@ func TestEachIsFlat(t *testing.T) {
 			if text == "malformed" { // the record as a whole
 				text, size, reason = whole[d.Offset], len(whole[d.Offset]), d.Reason
 			} else {
-				reason += fmt.Sprintf("; event %d of %d in the record", of[0].Offset%room+1, number[d.Offset])
+				reason += fmt.Sprintf(OfEvent+"%d of %d in the record", of[0].Offset%room+1, number[d.Offset])
 				if len(of) > 1 {
 					reason += fmt.Sprintf(", which has %d more that are late, future or malformed", len(of)-1)
 				}

@@ -150,6 +150,7 @@ func TestTextsThatAreNumbers(t *testing.T) {
 			{"ts": n("1763600001"), "user": n("0"), "id": n("9"), "page": `"b"`, "action": n("503"), "lon": n("0"), "lat": n("0")},
 		}
 	}
+	const commas = "; a comma is no part of one, and two numbers in a text are two fields to write"
 	want, reasons := rowsOf(t, "json", spec, texts("")...)
 	if strings.Count(want, "\n") < 4 || len(reasons) > 0 {
 		t.Fatalf("plain numbers:\n%s%q", want, reasons)
@@ -160,10 +161,15 @@ func TestTextsThatAreNumbers(t *testing.T) {
 				t.Errorf("%s, quote %q:\n%s%q\nwant:\n%s", form, quote, got, reasons, want)
 			}
 		}
+		of := texts("")[0]
+		of["lon"] = `"52.52,13.40"`
+		if _, reasons := rowsOf(t, form, spec, of); len(reasons) != 1 || reasons[0] != "field lon is not a number"+commas {
+			t.Errorf("%s: a position in one text: %q", form, reasons)
+		}
 		for _, bad := range []string{" 1", "1 ", "+1", "01", "1.", ".5", "0x10", "1_000", "1,5", "NaN", "Infinity", "1e", "--1"} {
 			of := texts("")[0]
 			of["user"] = `"` + bad + `"`
-			if _, reasons := rowsOf(t, form, spec, of); len(reasons) != 1 || reasons[0] != "field user is not a number" {
+			if _, reasons := rowsOf(t, form, spec, of); len(reasons) != 1 || strings.TrimSuffix(reasons[0], commas) != "field user is not a number" {
 				t.Errorf("%s: %q: %q", form, bad, reasons)
 			}
 			of = texts("")[0]
@@ -400,6 +406,27 @@ func TestReasonsOfTimes(t *testing.T) {
 	} {
 		if _, reason, _, _ := one(t, s, `{"ts":"`+text+`"}`); reason != want {
 			t.Errorf("%s: %q, want %q", text, reason, want)
+		}
+	}
+}
+
+// TestKeysInBytes: keys that a serializer of numbers writes are as many people as numbers, and none is malformed.
+func TestKeysInBytes(t *testing.T) {
+	s := plainSpec()
+	s.Measures = []Measure{{Name: "who", Kind: hll.Kind, Path: "key:"}}
+	op := newOperator(t, s)
+	op.Start(Plan{})
+	b := event.Batch{Next: 30}
+	for i := range b.Next {
+		b.Records = append(b.Records, event.Record{Offset: i, Time: 1000, Value: []byte(`{"ts":1000}`), Envelope: &event.Envelope{Key: binary.BigEndian.AppendUint64(nil, uint64(10*i))}})
+	}
+	observe(t, op, b)
+	c := op.Take()
+	c.Table.Seal()
+	for r := range c.Table.Rows {
+		pool, at := hll.Of(r, 0)
+		if n := pool.Count(at); n != 30 || c.Outcomes[Counted] != 30 {
+			t.Errorf("%d people of %d events", n, c.Outcomes[Counted])
 		}
 	}
 }

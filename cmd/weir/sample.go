@@ -123,7 +123,8 @@ func (s *sample) add(v *window.Verdict) error {
 		s.windows.add(v.Window)
 		s.groups[groupText(v.Group)]++
 	case window.Late, window.Future, window.Malformed:
-		r := reason{outcomeOf(v), v.Reason}
+		text, _, _ := strings.Cut(v.Reason, event.Place)
+		r := reason{outcomeOf(v), text}
 		if at, ok := s.examples[r]; !ok || cmp.Or(cmp.Compare(v.Partition, at.partition), cmp.Compare(v.Offset, at.offset)) < 0 {
 			s.examples[r] = position{v.Partition, v.Offset}
 		}

@@ -118,7 +118,7 @@ func TestTap(t *testing.T) {
 		line(2, "1970-01-01T00:00:01.000Z", "late", group+"  older than the record by more than lateness") +
 		line(3, "2029-01-20T10:40:00.000Z", "future", group+"  newer than the record by more than skew") +
 		line(4, "-", "malformed", "-  field song is missing") +
-		line(5, "-", "malformed", "-  event: document ends in the middle") +
+		line(5, "-", "malformed", "-  event: document ends in the middle; at byte 6") +
 		line(6, "-", "filtered", "-  a condition of where does not hold") +
 		line(7, stamp(7), "counted", group) +
 		line(8, stamp(8), "throttled", group+"  beyond the limit of its key") +
