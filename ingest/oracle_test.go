@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -94,6 +95,49 @@ func TestGreatestLevels(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFramesOfOthers: what the broker takes of producers with compressors of their own is read: zeros behind the member of
+// gzip, and a frame of zstd whose header has a window of 128 MiB over 100 kB.
+func TestFramesOfOthers(t *testing.T) {
+	kafka := realKafka(t)
+	values := make([]string, 400)
+	for i := range values {
+		values[i] = click(i)
+	}
+	for _, by := range []framer{
+		{kgo.CodecGzip, func(b []byte) []byte { return append(compress(t, codecGzip, b), make([]byte, 16)...) }},
+		{kgo.CodecZstd, func(b []byte) []byte { // raw blocks in a frame that says only its window
+			frame := append([]byte("\x28\xb5\x2f\xfd\x00"), (27-10)<<3)
+			for last := uint32(0); last == 0; b = b[min(len(b), 100_000):] {
+				n := min(len(b), 100_000)
+				if n == len(b) {
+					last = 1
+				}
+				block := uint32(n)<<3 | last
+				frame = append(append(frame, byte(block), byte(block>>8), byte(block>>16)), b[:n]...)
+			}
+			return frame
+		}},
+	} {
+		topic := newTopic(t, kafka.Addrs(), 1)
+		produce(t, kafka.Addrs(), topic, 0, values, kgo.WithCompressor(by))
+		s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic})
+		got := readAll(t, s).records[0]
+		if len(got) != len(values) {
+			t.Fatalf("codec %d: %d records, want %d", by.codec, len(got), len(values))
+		}
+	}
+}
+
+// A framer compresses what a producer sends.
+type framer struct {
+	codec kgo.CompressionCodecType
+	frame func([]byte) []byte
+}
+
+func (f framer) Compress(_ *bytes.Buffer, b []byte, _ ...kgo.CompressFlag) ([]byte, kgo.CompressionCodecType) {
+	return f.frame(b), f.codec
 }
 
 // Three transactional producers interleave with a plain one and abort often;
