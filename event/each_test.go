@@ -216,6 +216,8 @@ var eachSeeds = []string{
 	`{"events":[]}`, `{"events":[{"ts":1}],"sentAt":2}`, `{"sentAt":"x","events":[ {"page":"a,b]"} ,{"geo":{"country":"DE"}}]}`,
 	`{"events":[{"a":1},{"a":1,"a":2}]}`, `{"events":[{"a":"\"]"},[],{}]}`, `{"events":{},"a":[{}]}`, `{"events":[{"a":1]}`, `{"events":[{"a":1}}]}`, `[{"a":1}]`,
 	`{"events":[{"a":1},]}`, `{"events":[,]}`, `{"events":[{"a":[1,{"b":2}]},{"items":[{"sku":1},{"sku":"\u00e9"}]}]}`, "{\"events\":[{\"a\":\"\xff\"}]}",
+	`{"events":[{"list":[{"of":[1,{"a":2}]},{"of":[]},{"of":null},{}]},{"list": [ { "of" : [ [ ] , "]" ] } ] },{"list":[]}],"sentAt":1}`, `{"events":[{"list":[1]}]}`, `{"events":[{"list":{"of":[1]}}]}`,
+	`{"events":[{"list":[{"of":7}]}]}`, `{"events":[[{"of":[1]}]]}`, `{"events":null}`, `{"events":[null]}`, `{"events":[{"log.level":"x","geo":{"a.b[0]":1}}]}`,
 }
 
 // TestEachAgainstReference compares on records that are made of good and faulty documents,
@@ -226,9 +228,10 @@ func TestEachAgainstReference(t *testing.T) {
 	for _, f := range faulty {
 		docs = append(docs, f.doc)
 	}
-	r := newEach(t, "events", eachPaths...)
+	r, inner := newEach(t, "events", eachPaths...), newEach(t, "events[].list[].of", "a")
 	for _, doc := range eachSeeds {
 		checkEach(t, r, []byte(doc), eachPaths)
+		checkArraysInArrays(t, inner, []byte(doc))
 	}
 	for range 5000 {
 		var b bytes.Buffer
@@ -261,14 +264,49 @@ func TestEachAgainstReference(t *testing.T) {
 	}
 }
 
+// checkArraysInArrays compares a reader of events[].list[].of with encoding/json, in a document that the reference accepts: the
+// events are the elements of the innermost arrays, in order, where every element on the way is an object.
+func checkArraysInArrays(t *testing.T, r *Reader, doc []byte) {
+	t.Helper()
+	if _, ok := refScan(doc, nil); !ok {
+		return
+	}
+	want, good := []json.RawMessage{doc}, true
+	for level, key := range []string{"events", "list", "of"} {
+		var inner []json.RawMessage
+		for _, object := range want {
+			var fields map[string]json.RawMessage
+			var elements []json.RawMessage
+			err := json.Unmarshal(object, &fields)
+			if array, there := fields[key]; there {
+				err = errors.Join(err, json.Unmarshal(array, &elements))
+			}
+			missing := fields[key] == nil || string(fields[key]) == "null"
+			good = good && err == nil && fields != nil && (level > 0 || !missing)
+			inner = append(inner, elements...)
+		}
+		want = inner
+	}
+	n, err := r.Open(&Record{Value: doc})
+	if (err == nil) != good || good && n != len(want) {
+		t.Fatalf("%q: %d events, %v; want %d, good: %v", doc, n, err, len(want), good)
+	}
+	for i := range n {
+		if !bytes.Equal(r.Event(i), want[i]) {
+			t.Fatalf("%q: event %d is %q, want %q", doc, i, r.Event(i), want[i])
+		}
+	}
+}
+
 func FuzzEach(f *testing.F) {
 	for _, doc := range eachSeeds {
 		f.Add([]byte(doc), []byte(eachSeeds[2]))
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		r := newEach(t, "events", eachPaths...)
+		r, inner := newEach(t, "events", eachPaths...), newEach(t, "events[].list[].of", "a")
 		for _, doc := range [][]byte{first, second, first, second} {
 			checkEach(t, r, doc, eachPaths)
+			checkArraysInArrays(t, inner, doc)
 		}
 	})
 }

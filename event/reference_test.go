@@ -161,6 +161,59 @@ func checkScan(t *testing.T, s *Scanner, doc []byte, paths []string) {
 	withoutStride(func() { check("without stride", doc) })
 }
 
+// elementPaths lead through elements that are found by a key: in plain and in quoted keys, beside others of the same array, in
+// each other, and by a number.
+var elementPaths = []string{"items[sku=a].n", "items[sku=a].sku", "items[sku=b].n", "items[n=1].sku", `geo."a.b"[k="x]"].v[1]`, "items[sku=a].list[k=true].v", "ts"}
+
+// refElement returns the value at a path with elements by key in what the reference has found in an object.
+func refElement(found map[string]Value, path string) Value {
+	before, step, rest, ok := cutElement(path)
+	if !ok {
+		return found[path]
+	}
+	array := found[before]
+	if array.Type != Composite || array.Bytes[0] != '[' {
+		return Value{}
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(array.Bytes))
+	_, err := dec.ReadToken()
+	for err == nil && dec.PeekKind() != ']' {
+		if dec.PeekKind() != '{' {
+			err = dec.SkipValue()
+			continue
+		}
+		of := map[string]Value{}
+		if err = refObject(dec, "", of); err == nil && step.is(of[QuoteKey(step.name)]) {
+			return refElement(of, rest)
+		}
+	}
+	if err != nil {
+		panic(fmt.Sprintf("elements of a valid array: %v", err))
+	}
+	return Value{}
+}
+
+// checkElements compares a Reader of elementPaths with the reference.
+func checkElements(t *testing.T, r *Reader, doc []byte) {
+	t.Helper()
+	if _, ok := refScan(doc, nil); !ok {
+		return
+	}
+	found := map[string]Value{}
+	if err := refObject(jsontext.NewDecoder(bytes.NewReader(doc)), "", found); err != nil {
+		t.Fatal(err)
+	}
+	vals := make([]Value, len(elementPaths))
+	if err := r.Read(&Record{Value: doc}, vals); err != nil {
+		t.Fatalf("%q: %v, and the reference accepts it", doc, err)
+	}
+	for i, path := range elementPaths {
+		if want := refElement(found, path); vals[i].Type != want.Type || !bytes.Equal(vals[i].Bytes, want.Bytes) {
+			t.Fatalf("%q: %s is %v %q, want %v %q", doc, path, vals[i].Type, vals[i].Bytes, want.Type, want.Bytes)
+		}
+	}
+}
+
 // checkTwin compares a scanner that has read other documents with a new one:
 // same values, same error, same offset.
 func checkTwin(t *testing.T, s *Scanner, doc []byte, paths []string) {
@@ -200,6 +253,13 @@ func FuzzScan(f *testing.F) {
 		s, err := NewScanner(refPaths)
 		if err != nil {
 			t.Fatal(err)
+		}
+		r, err := NewReader(Form{}, elementPaths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, doc := range [][]byte{first, second, first} {
+			checkElements(t, r, doc)
 		}
 		checkScan(t, s, first, refPaths)
 		checkScan(t, s, second, refPaths)

@@ -178,6 +178,8 @@ var sound = []string{
 	`{"items":[],"tags":[1],"grid":[[1]],"either":{"a":{"b":1}}}`,
 	`{"items":{"0":{"sku":1}},"tags":"x","grid":[1,{"0":1}],"either":[[1]]}`,
 	`{"tags[2]":1,"tags":[0,0,0],"items[0]":{"sku":1}}`,
+	`{"items":[1,{"sku":"A"},{"sku":"\u0061","n":"\u00e9","list":[{"k":"tru","v":0},{"v":1,"k":true}]},{"sku":"a","n":2},{"n":1,"sku":"b"}],"log.level":"x","log":{"level":1}}`,
+	`{"geo":{"a.b":[{"k":"x"},{"k":"x]","v":["\"",{"k":2}]}],"a":{"b":[]}},"items":[{"sku":["a"]},{"sku":null},{"n":1.0},{"n":"1"}]}`,
 	"{\"page\":\"\x7f\"}",
 	`{"page":""}`,
 	`{"page":"1234567"}`,
@@ -313,12 +315,17 @@ func mutate(r *rand.Rand, doc []byte) []byte {
 func TestMutationsAgainstReference(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	s := newScanner(t, refPaths...)
+	elements, err := NewReader(Form{}, elementPaths)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 10_000 {
 		doc := []byte(sound[r.IntN(len(sound)-3)])
 		if r.IntN(4) > 0 {
 			doc = mutate(r, doc)
 		}
 		checkScan(t, s, doc, refPaths)
+		checkElements(t, elements, doc)
 	}
 }
 

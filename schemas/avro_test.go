@@ -46,7 +46,7 @@ const everything = `{"type":"record","name":"Event","namespace":"shop","fields":
 ]}`
 
 var everyPath = []string{"none", "yes", "ts", "n", "f", "d", "raw", "text", "mark", "id", "price", "cost", "action", "user.id", "user.tags[1]", "labels.env", "labels.size",
-	"items[1].sku", "items[0].grid[1][0]", "items[2].count", "either.x", "tree.value", "tree.left.right.value", "tree.right", "nulls[1]", "absent", "skipped_text.absent", "last"}
+	"items[1].sku", "items[0].grid[1][0]", "items[2].count", "items[sku=a].count", "items[sku=a].sku", "items[count=0].grid[0][0]", `labels."k8s.pod"`, "either.x", "tree.value", "tree.left.right.value", "tree.right", "nulls[1]", "absent", "skipped_text.absent", "last"}
 
 // The wanted values of an event, by the reference: twmb/avro decodes it into Go values.
 
@@ -57,6 +57,14 @@ func pathValue(v any, path string) event.Value {
 			shut := strings.IndexByte(path, ']')
 			index, _ := strconv.Atoi(path[1:shut])
 			list, ok := v.([]any)
+			if key, text, by := strings.Cut(path[1:shut], "="); by {
+				index = len(list)
+				for i := len(list) - 1; i >= 0; i-- {
+					if string(pathValue(list[i], key).Bytes) == text {
+						index = i
+					}
+				}
+			}
 			if !ok || index >= len(list) {
 				return event.Value{}
 			}
@@ -71,6 +79,11 @@ func pathValue(v any, path string) event.Value {
 		m, ok := v.(map[string]any)
 		if !ok {
 			return event.Value{}
+		}
+		if path[0] == '"' {
+			quoted, after, _ := strings.Cut(path[1:], `"`)
+			v, path = m[quoted], after
+			continue
 		}
 		v, path = m[path[:end]], path[end:]
 	}
@@ -232,7 +245,7 @@ func randomAvro(r *rand.Rand, n *avro.SchemaNode, named map[string]*avro.SchemaN
 		return list
 	case "map":
 		m := map[string]any{}
-		for _, key := range []string{"env", "size", "other"} {
+		for _, key := range []string{"env", "size", "k8s.pod"} {
 			if r.IntN(2) == 0 {
 				m[key] = randomAvro(r, n.Values, named, depth)
 			}

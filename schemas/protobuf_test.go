@@ -44,7 +44,7 @@ message Tree { int32 value = 1; Tree left = 2; Tree right = 3; }
 `
 
 var messagePaths = []string{"yes", "i32", "s32", "u32", "i64", "s64", "u64", "f32", "sf32", "f", "f64", "sf64", "d", "text", "raw", "action", "maybe", "user.id", "user.mail", "user.tags[1]", "user.b",
-	"items[1].sku", "items[0].grid[1]", "items[2]", "items[0].owner.tags[0]", "packed[1]", "unpacked[2]", "tags[0]", "sizes.a", "people.7.id", "people.-1.tags[1]", "flags.true",
+	"items[1].sku", "items[0].grid[1]", "items[2].count", "items[0].owner.tags[0]", "items[sku=a].count", "items[sku=a].owner.id", "items[count=-1].sku", `sizes."a.b"`, "packed[1]", "unpacked[2]", "tags[0]", "sizes.a", "people.7.id", "people.-1.tags[1]", "flags.true",
 	"name", "by.id", "by.tags[0]", "code", "at", "count", "note", "times[1]", "tree.left.right.value", "tree.right", "actions[1]", "absent", "i32x.y"}
 
 func mustProto(t testing.TB, text string) protoFile {
@@ -60,9 +60,10 @@ func mustProto(t testing.TB, text string) protoFile {
 // the reference cannot tell it from a field that is not there.
 func protoValue(m protoreflect.Message, path string) (v event.Value, zero bool) {
 	name, rest, _ := strings.Cut(path, ".")
-	index := -1
+	index, by := -1, ""
 	if at := strings.IndexByte(name, '['); at >= 0 {
-		index, _ = strconv.Atoi(name[at+1 : len(name)-1])
+		by = name[at+1 : len(name)-1]
+		index, _ = strconv.Atoi(by)
 		name = name[:at]
 	}
 	f := m.Descriptor().Fields().ByName(protoreflect.Name(name))
@@ -78,7 +79,9 @@ func protoValue(m protoreflect.Message, path string) (v event.Value, zero bool) 
 		return event.Value{Type: event.Composite}, false
 	case f.IsMap():
 		var key string
-		key, rest, _ = strings.Cut(rest, ".")
+		if key, rest, _ = strings.Cut(rest, "."); strings.HasPrefix(key, `"`) {
+			key, rest = strings.Trim(key+"."+rest, `"`), ""
+		}
 		found := false
 		val.Map().Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
 			if k.String() == key {
@@ -90,6 +93,14 @@ func protoValue(m protoreflect.Message, path string) (v event.Value, zero bool) 
 			return event.Value{}, false
 		}
 	case f.IsList():
+		if key, text, ok := strings.Cut(by, "="); ok {
+			index = -1
+			for i := val.List().Len() - 1; i >= 0; i-- {
+				if v, _ := protoValue(val.List().Get(i).Message(), key); string(v.Bytes) == text {
+					index = i
+				}
+			}
+		}
 		if index < 0 || index >= val.List().Len() {
 			return event.Value{}, false
 		}
@@ -221,7 +232,7 @@ func randomMessage(r *rand.Rand, m protoreflect.Message, depth int) {
 				var key protoreflect.MapKey
 				switch f.MapKey().Kind() {
 				case protoreflect.StringKind:
-					key = protoreflect.ValueOfString([]string{"a", "b"}[r.IntN(2)]).MapKey()
+					key = protoreflect.ValueOfString([]string{"a", "a.b"}[r.IntN(2)]).MapKey()
 				case protoreflect.BoolKind:
 					key = protoreflect.ValueOfBool(r.IntN(2) == 0).MapKey()
 				default:
