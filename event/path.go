@@ -49,12 +49,6 @@ func InEnvelope(path string) bool {
 	return in != inValue
 }
 
-// InKey reports whether a path leads into the record's key.
-func InKey(path string) bool {
-	in, _ := splitPath(path)
-	return in == inKey
-}
-
 // CheckPath says what is wrong with a path; nil if nothing is. A path is a key,
 // followed by further keys with a dot before each, and by elements of arrays in brackets, by index from 0 or
 // by the value of a key: "page", "geo.country", "items[0].sku", "line[0][1]", "params[key=page].value". A

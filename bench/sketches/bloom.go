@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,7 +10,7 @@ import (
 	"weir/sketches/bloom"
 )
 
-func init() { register("bloom", bloomInCache, bloomLarge, bloomMany) }
+func init() { register("bloom", bloomInCache, bloomMany) }
 
 const (
 	bloomError = 0.01
@@ -89,48 +88,6 @@ func one(b bool) uint64 {
 		n = 1
 	}
 	return n
-}
-
-// bloomLarge measures additions of new elements of 16 bytes to a filter for ten
-// million, which holds two million at the start.
-func bloomLarge(b *Bench) error {
-	const name = "batched Bloom test-and-add, 10 million keys"
-	if !b.Wants(Libraries, name) {
-		return nil
-	}
-	const capacity, batch = 10_000_000, 1 << 10
-	ours := bloom.New(capacity, bloomError)
-	theirs := bitsandblooms.NewWithEstimates(capacity, bloomError)
-	hashes, seen := make([]uint64, batch), make([]bool, batch)
-	add := func(n int, next *uint64) {
-		var key [16]byte
-		for ; n > 0; n -= batch {
-			for i := range hashes {
-				binary.LittleEndian.PutUint64(key[:], *next)
-				*next++
-				hashes[i] = bloom.Hash(key[:])
-			}
-			ours.TestAndAddBatch(hashes, seen)
-		}
-	}
-	addOther := func(n int, next *uint64) {
-		key := make([]byte, 16)
-		for range n {
-			binary.LittleEndian.PutUint64(key, *next)
-			*next++
-			if theirs.TestAndAdd(key) {
-				sink++
-			}
-		}
-	}
-	var i, j uint64
-	add(2_000*batch, &i)
-	addOther(2_000*batch, &j)
-	return b.Compare(Row{
-		Name: name, Other: bloomOther, Against: Libraries, Floor: 4, Aim: 6, N: 100 * batch,
-		Ours:   Here(func(n int) { add(n, &i) }),
-		Theirs: Here(func(n int) { addOther(n, &j) }),
-	})
 }
 
 // bloomMany measures additions to 100,000 filters for 1,000 items that hold

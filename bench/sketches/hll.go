@@ -73,7 +73,7 @@ func hllMerge(b *Bench) error {
 // hllAdd measures additions of elements of 16 bytes to one sketch that has seen
 // a million.
 func hllAdd(b *Bench) error {
-	const hotName, batchName = "add to a hot HLL, hash included", "add 100 elements at once to a hot HLL"
+	const name = "add to a hot HLL, hash included"
 	elements := keys(512, 99)
 	var s hll.Sketch
 	ax := hyperloglog.New14()
@@ -82,8 +82,8 @@ func hllAdd(b *Bench) error {
 		s.Add(k)
 		ax.Insert(k)
 	}
-	if err := b.Compare(Row{
-		Name: hotName, Other: "axiomhq/hyperloglog", Against: Libraries, Floor: 2, Aim: 2.5,
+	return b.Compare(Row{
+		Name: name, Other: "axiomhq/hyperloglog", Against: Libraries, Floor: 2, Aim: 2.5,
 		Ours: Here(func(n int) {
 			for i := range n {
 				s.Add(elements[i&511])
@@ -94,30 +94,5 @@ func hllAdd(b *Bench) error {
 				ax.Insert(elements[i&511])
 			}
 		}),
-	}); err != nil || !b.Wants(Redis, batchName) {
-		return err
-	}
-
-	// The same hundred elements each time, in Redis as here.
-	srv, err := b.Server()
-	if err != nil {
-		return err
-	}
-	if _, err := srv.Conn().Do("SET", "hot", s.AppendRedis(nil, hll.DefaultSparseMax)); err != nil {
-		return err
-	}
-	add := []any{"PFADD", "hot"}
-	for _, e := range elements[:100] {
-		add = append(add, e)
-	}
-	return b.Compare(Row{
-		Name: batchName, Other: "redis PFADD of 100, an element", Against: Redis, Floor: 8, Aim: 12,
-		Ours: Here(func(n int) {
-			for ; n > 0; n -= 100 {
-				s.AddAll(elements[:100]...)
-			}
-		}),
-		Theirs: Command(srv, 100, add...),
-		N:      1_000_000, Theirsn: 100_000,
 	})
 }

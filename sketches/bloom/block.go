@@ -21,7 +21,6 @@ import (
 const (
 	blockBits  = 256
 	blockWords = blockBits / 64
-	blockBytes = blockBits / 8
 	perItem    = 8 // bits that one item sets
 )
 
@@ -57,9 +56,8 @@ func masks(h uint64) (m0, m1, m2, m3 uint64) {
 	return
 }
 
-// The plain forms of what the filters do with a hash. On amd64 set, test,
-// testAndSet and testAndSetBatch are assembly, and these are their twins in
-// the tests.
+// The plain forms of what the filters do with a hash. On amd64 set, test
+// and testAndSet are assembly, and these are their twins in the tests.
 
 func setGeneric(words []uint64, h uint64) {
 	b := blockOf(words, h)
@@ -87,12 +85,6 @@ func testAndSetGeneric(words []uint64, h uint64) bool {
 func blockOf(words []uint64, h uint64) *[blockWords]uint64 {
 	at := block(h, uint64(len(words)/blockWords)) * blockWords
 	return (*[blockWords]uint64)(words[at:])
-}
-
-func testAndSetBatchGeneric(words, hashes []uint64, seen []bool) {
-	for i, h := range hashes {
-		seen[i] = testAndSetGeneric(words, h)
-	}
 }
 
 // positions appends the numbers of the bits that a hash sets in a filter of the

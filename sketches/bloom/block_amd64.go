@@ -22,19 +22,3 @@ func test(words []uint64, h uint64) bool
 //
 //go:noescape
 func testAndSet(words []uint64, h uint64) bool
-
-// ahead is AHEAD of the assembly: with item i the loop prefetches the block of
-// item i+ahead, if there is one.
-const ahead = 16
-
-//go:noescape
-func testAndSetBatchAVX2(words *uint64, blocks uint64, hashes *uint64, n, ahead int, seen *bool)
-
-func testAndSetBatch(words, hashes []uint64, seen []bool) {
-	seen = seen[:len(hashes)]
-	if n := len(hashes); n > 0 && avx2 {
-		testAndSetBatchAVX2(&words[0], uint64(len(words)/blockWords), &hashes[0], n, n-ahead, &seen[0])
-		return
-	}
-	testAndSetBatchGeneric(words, hashes, seen)
-}

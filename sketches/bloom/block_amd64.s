@@ -15,32 +15,7 @@ GLOBL salts<>(SB), RODATA|NOPTR, $32
 DATA one<>+0(SB)/4, $1
 GLOBL one<>(SB), RODATA|NOPTR, $4
 
-// Leaves in AT the byte offset of the block of the hash at OFF(SI)(AX*8). DX
-// holds the number of blocks.
-#define BLOCK(OFF, AT) \
-	MOVQ  OFF(SI)(AX*8), AT \
-	SHRQ  $32, AT           \
-	IMULQ DX, AT            \
-	SHRQ  $32, AT           \
-	SHLQ  $5, AT
-
-// Leaves in Y0 the eight bits of the hash at (SI)(AX*8), one in each word.
-// Y15 holds the salts, Y14 ones.
-#define MASK \
-	VPBROADCASTD (SI)(AX*8), Y0 \
-	VPMULLD      Y15, Y0, Y0    \
-	VPSRLD       $27, Y0, Y0    \
-	VPSLLVD      Y0, Y14, Y0
-
-#define ARGS \
-	MOVQ         words+0(FP), DI   \
-	MOVQ         blocks+8(FP), DX  \
-	MOVQ         hashes+16(FP), SI \
-	VMOVDQU      salts<>(SB), Y15  \
-	VPBROADCASTD one<>(SB), Y14    \
-	XORL         AX, AX
-
-// For the functions for one hash: leaves the bits of h in Y0, the byte offset of its block in R8,
+// Leaves the bits of h in Y0, the byte offset of its block in R8,
 // and the words' address in DI.
 #define SINGLE \
 	MOVQ         words_base+0(FP), DI \
@@ -58,37 +33,7 @@ GLOBL one<>(SB), RODATA|NOPTR, $4
 	VPSRLD       $27, Y0, Y0          \
 	VPSLLVD      Y0, Y1, Y0
 
-// How many items ahead the loops prefetch a block: enough to hide a cache miss.
-#define AHEAD 16
-
-// func testAndSetBatchAVX2(words *uint64, blocks uint64, hashes *uint64, n, ahead int, seen *bool)
-TEXT ·testAndSetBatchAVX2(SB), NOSPLIT, $0-48
-	ARGS
-	MOVQ n+24(FP), CX
-	MOVQ ahead+32(FP), BX
-	MOVQ seen+40(FP), R10
-
-both_loop:
-	CMPQ AX, BX
-	JGE  both_one
-	BLOCK((AHEAD*8), R8)
-	PREFETCHT0 (DI)(R8*1)
-
-both_one:
-	BLOCK(0, R9)
-	MASK
-	VMOVDQU (DI)(R9*1), Y1
-	VPTEST  Y0, Y1
-	SETCS   (R10)(AX*1)
-	VPOR    Y0, Y1, Y1
-	VMOVDQU Y1, (DI)(R9*1)
-	INCQ    AX
-	CMPQ    AX, CX
-	JLT     both_loop
-	VZEROUPPER
-	RET
-
-// The functions for one hash. They test for AVX2 here, and not in Go, because a call of a Go
+// The functions test for AVX2 here, and not in Go, because a call of a Go
 // function that only chooses costs as much as the work. Without AVX2 they jump to the plain form,
 // which takes the same arguments.
 

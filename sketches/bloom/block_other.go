@@ -5,6 +5,3 @@ package bloom
 func set(words []uint64, h uint64)             { setGeneric(words, h) }
 func test(words []uint64, h uint64) bool       { return testGeneric(words, h) }
 func testAndSet(words []uint64, h uint64) bool { return testAndSetGeneric(words, h) }
-func testAndSetBatch(words, hashes []uint64, seen []bool) {
-	testAndSetBatchGeneric(words, hashes, seen)
-}

@@ -17,21 +17,19 @@ func ExampleFilter() {
 	// a true
 }
 
-// How many bits a split-block filter and a classic one take for an item.
+// How many bits a filter takes for an item.
 func ExampleBits() {
 	const n = 100_000
 	for _, err := range []float64{0.1, 0.01, 0.001, 0.0001, 0.00001} {
-		split, _ := bloom.Bits(n, err)
-		classic, hashes := bloom.ClassicSize(n, err)
-		fmt.Printf("%v: %.1f bits, classic %.1f bits and %d hashes\n",
-			err, float64(split)/n, float64(classic)/n, hashes)
+		bits, _ := bloom.Bits(n, err)
+		fmt.Printf("%v: %.1f bits\n", err, float64(bits)/n)
 	}
 	// Output:
-	// 0.1: 6.0 bits, classic 4.8 bits and 3 hashes
-	// 0.01: 10.5 bits, classic 9.6 bits and 7 hashes
-	// 0.001: 16.9 bits, classic 14.4 bits and 10 hashes
-	// 0.0001: 26.3 bits, classic 19.2 bits and 13 hashes
-	// 1e-05: 41.0 bits, classic 24.0 bits and 17 hashes
+	// 0.1: 6.0 bits
+	// 0.01: 10.5 bits
+	// 0.001: 16.9 bits
+	// 0.0001: 26.3 bits
+	// 1e-05: 41.0 bits
 }
 
 // How the error of a filter for 100,000 items at 1 % grows when it is

@@ -33,14 +33,6 @@ func (f *Filter) Has(h uint64) bool { return test(f.words, h) }
 // TestAndAdd adds the item and reports what Has would have said before.
 func (f *Filter) TestAndAdd(h uint64) bool { return testAndSet(f.words, h) }
 
-// TestAndAddBatch writes to seen, which is as long, the result of TestAndAdd
-// for each hash. A hash that occurs twice is seen the second time. It is faster: vector
-// instructions help in a filter that the caches hold, and overlapping reads
-// from memory in a larger one.
-func (f *Filter) TestAndAddBatch(hashes []uint64, seen []bool) {
-	testAndSetBatch(f.words, hashes, seen)
-}
-
 // Merge adds to f everything that was added to g. It panics if the filters
 // differ in size. The error after it is that of a filter with the union's
 // number of items.

@@ -1,6 +1,7 @@
 package bloom
 
 import (
+	"cmp"
 	"errors"
 	"math"
 )
@@ -16,11 +17,11 @@ import (
 //
 // It is not safe for concurrent use. Use NewScalable.
 type Scalable struct {
-	layers   []layer // oldest first
-	size     uint64
-	options  uint32
-	growth   uint32
-	maxBytes uint64
+	layers     []layer // oldest first
+	size       uint64
+	nonScaling bool
+	growth     uint32
+	maxBytes   uint64
 }
 
 // A ScalableConfig holds the arguments of BF.RESERVE.
@@ -52,14 +53,6 @@ const (
 	defaultMaxBytes = 4 << 30
 )
 
-// Bits of the options word in a dump.
-const (
-	optNoRound    = 1
-	optEntsIsBits = 2
-	optForce64    = 4
-	optNoScaling  = 8
-)
-
 // NewScalable returns an empty filter, or one of the errors above.
 func NewScalable(c ScalableConfig) (*Scalable, error) {
 	s, err := c.empty()
@@ -82,19 +75,12 @@ func (c ScalableConfig) empty() (*Scalable, error) {
 	case c.Expansion > maxExpansion:
 		return nil, ErrExpansion
 	}
-	s := &Scalable{options: optNoRound | optForce64, growth: c.Expansion, maxBytes: c.MaxBytes}
-	if s.maxBytes == 0 {
-		s.maxBytes = defaultMaxBytes
-	}
-	if c.NonScaling || c.Expansion == 0 {
-		s.options |= optNoScaling
-	}
-	return s, nil
+	return &Scalable{nonScaling: c.NonScaling || c.Expansion == 0, growth: c.Expansion, maxBytes: cmp.Or(c.MaxBytes, defaultMaxBytes)}, nil
 }
 
 // firstError returns the error of the first layer.
 func (s *Scalable) firstError(err float64) float64 {
-	if err = min(err, maxError); s.options&optNoScaling != 0 {
+	if err = min(err, maxError); s.nonScaling {
 		return err
 	}
 	return err * tightening
@@ -126,9 +112,9 @@ func (s *Scalable) grow(capacity uint64, err float64) bool {
 
 // next returns the layer that grow would add, without its bits.
 func (s *Scalable) next(capacity uint64, err float64) (l layer, ok bool) {
-	// Half of the smallest error is 0, and a layer cannot have that error. The
-	// product must be in range, because newLayer makes an integer of it.
-	if err <= 0 || capacity == 0 || float64(capacity)*math.Abs(math.Log(err)) > 8*float64(s.maxBytes) {
+	// math.Log is wrong for an error below 2^-1022. The product must be in range,
+	// because newLayer makes an integer of it.
+	if err < 0x1p-1022 || capacity == 0 || float64(capacity)*math.Abs(math.Log(err)) > 8*float64(s.maxBytes) {
 		return l, false
 	}
 	l = newLayer(capacity, err)
@@ -168,7 +154,7 @@ func (s *Scalable) Add(item []byte) (added bool, err error) {
 	}
 	top := &s.layers[len(s.layers)-1]
 	if top.size >= top.capacity {
-		if s.options&optNoScaling != 0 {
+		if s.nonScaling {
 			return false, ErrFull
 		}
 		capacity := top.capacity * uint64(s.growth)
@@ -177,7 +163,6 @@ func (s *Scalable) Add(item []byte) (added bool, err error) {
 		}
 		top = &s.layers[len(s.layers)-1]
 	}
-	top.whole()
 	top.set(a, b)
 	top.size++
 	s.size++
@@ -230,7 +215,7 @@ func (s *Scalable) Info() ScalableInfo {
 		Filters:    len(s.layers),
 		Items:      s.size,
 		Expansion:  s.growth,
-		NonScaling: s.options&optNoScaling != 0,
+		NonScaling: s.nonScaling,
 	}
 	for i := range s.layers {
 		info.Capacity += s.layers[i].capacity

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
@@ -162,49 +160,6 @@ func TestScalableRefuses(t *testing.T) {
 	if s.Bytes() > 1<<20 || !s.Has([]byte("0")) {
 		t.Errorf("%d bytes", s.Bytes())
 	}
-}
-
-// TestLn: the logarithm behind every size is rounded correctly. The twin is
-// the power series of e^y, which is x again.
-func TestLn(t *testing.T) {
-	r := rand.New(rand.NewPCG(51, 52))
-	xs := []float64{0.01, 0.001, 0.25, 0.5, 0.125, 0.005, 0.0003125, 1 - 1e-16, math.SmallestNonzeroFloat64, 1e-300}
-	for range 300 {
-		xs = append(xs, math.Exp(-20*r.Float64()))
-	}
-	for _, x := range xs {
-		y := ln(x)
-		// (On amd64 math.Log is wrong for numbers below 2^-1022.)
-		if x > 1e-307 && math.Abs(y/math.Log(x)-1) > 4e-16 {
-			t.Fatalf("ln(%v) = %v, math.Log says %v", x, y, math.Log(x))
-		}
-		// e^(y ± half a unit in the last place) must lie on both sides of x.
-		low, high := expBig(y, (math.Nextafter(y, -1e9)-y)/2), expBig(y, (math.Nextafter(y, 0)-y)/2)
-		if at := new(big.Float).SetFloat64(x); low.Cmp(at) > 0 || high.Cmp(at) < 0 {
-			t.Fatalf("ln(%v) = %v is not the nearest number", x, y)
-		}
-	}
-	if ln(0.01) != -4.605170185988091 {
-		t.Errorf("ln(0.01) = %v", ln(0.01))
-	}
-}
-
-// expBig is e^(y+d) to some 190 bits, by its series at (y+d)/2^12, squared
-// twelve times.
-func expBig(y, d float64) *big.Float {
-	const prec = 220
-	z := new(big.Float).SetPrec(prec).SetFloat64(y)
-	z.Add(z, new(big.Float).SetFloat64(d))
-	z.Quo(z, new(big.Float).SetFloat64(4096))
-	sum, term := new(big.Float).SetPrec(prec).SetInt64(1), new(big.Float).SetPrec(prec).SetInt64(1)
-	for k := int64(1); k < 60; k++ {
-		term.Mul(term, z).Quo(term, new(big.Float).SetInt64(k))
-		sum.Add(sum, term)
-	}
-	for range 12 {
-		sum.Mul(sum, sum)
-	}
-	return sum
 }
 
 // debug returns the lines of BF.DEBUG.

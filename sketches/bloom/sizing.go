@@ -25,7 +25,7 @@ func Bits(capacity int, err float64) (uint64, error) {
 	// above the size of a classic filter, and a search from there is short. A
 	// small chunk needs two filters of a few blocks each: for these it takes four
 	// evaluations of the error instead of 24.
-	classic, _ := ClassicSize(capacity, err)
+	classic := uint64(math.Ceil(float64(capacity) * -math.Log(err) / (math.Ln2 * math.Ln2)))
 	low, high := uint64(0), min(1+classic/blockBits, MaxBits/blockBits) // too few blocks, enough blocks
 	for SplitBlockError(capacity, high*blockBits) > err {
 		low, high = high, min(high+1+high/4, MaxBits/blockBits)
@@ -95,16 +95,3 @@ var falsePositives = func() (t [128]float64) {
 	}
 	return t
 }()
-
-// The classic Bloom filter, of any number of bits and hashes. A layer of a
-// [Scalable] is one, and other libraries make it.
-
-// ClassicSize returns the number of bits and of hashes with which a classic filter
-// holds n items at an error of err in the least space: n·ln(1/err)/ln²2 bits
-// and bits/n·ln 2 hashes, rounded to whole ones. n must be positive and err
-// between 0 and 1.
-func ClassicSize(n int, err float64) (bits uint64, hashes int) {
-	bits = uint64(math.Ceil(float64(n) * -math.Log(err) / (math.Ln2 * math.Ln2)))
-	hashes = int(max(1, math.Round(float64(bits)/float64(n)*math.Ln2)))
-	return bits, hashes
-}

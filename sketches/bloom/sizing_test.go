@@ -92,20 +92,6 @@ func TestPoolErrorIsTheFilters(t *testing.T) {
 	}
 }
 
-func TestClassicSize(t *testing.T) {
-	for _, c := range []struct {
-		n      int
-		err    float64
-		bits   uint64
-		hashes int
-	}{{1000, 0.01, 9586, 7}, {10_000, 0.01, 95_851, 7}, {1_000_000, 0.001, 14_377_588, 10}, {1, 0.5, 2, 1}, {100, 0.9, 22, 1}} {
-		bits, hashes := ClassicSize(c.n, c.err)
-		if bits != c.bits || hashes != c.hashes {
-			t.Errorf("%d items at %v: %d bits and %d hashes, want %d and %d", c.n, c.err, bits, hashes, c.bits, c.hashes)
-		}
-	}
-}
-
 // TestErrorGrows: every item makes the error larger, every bit smaller, and it
 // stays a probability, however overfilled the filter.
 func TestErrorGrows(t *testing.T) {

@@ -11,14 +11,8 @@ type Count struct {
 // Counts is a histogram: its buckets that are not empty, ascending, all of one scale.
 type Counts []Count
 
-// Raise raises each count to the one in o, where that is greater: the merge of two
-// histograms of the same numbers, each of which may lack some of them. It does not keep o.
-func (c *Counts) Raise(o Counts) { c.join(o, func(a, b uint64) uint64 { return max(a, b) }) }
-
 // Add adds the counts of o: the histogram of different numbers. It does not keep o.
-func (c *Counts) Add(o Counts) { c.join(o, func(a, b uint64) uint64 { return a + b }) }
-
-func (c *Counts) join(o Counts, both func(a, b uint64) uint64) {
+func (c *Counts) Add(o Counts) {
 	have := *c
 	missing, i := 0, 0
 	for _, e := range o {
@@ -38,7 +32,7 @@ func (c *Counts) join(o Counts, both func(a, b uint64) uint64) {
 			have[to] = o[j]
 			j--
 		case have[i].Bucket == o[j].Bucket:
-			have[to] = Count{o[j].Bucket, both(have[i].N, o[j].N)}
+			have[to] = Count{o[j].Bucket, have[i].N + o[j].N}
 			i, j = i-1, j-1
 		default:
 			have[to] = have[i]

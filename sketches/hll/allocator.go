@@ -43,7 +43,6 @@ func (s *allocator) take(class uint8) (number uint32, room log) {
 	return number, s.at(class, number)
 }
 
-// put takes a log back.
 func (s *allocator) put(number uint32) { s.free = append(s.free, number) }
 
 // reset takes all logs back and gives the slabs back.

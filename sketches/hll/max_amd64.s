@@ -2,35 +2,6 @@
 
 #include "textflag.h"
 
-// func maxSSE2(d, s *registers)
-TEXT ·maxSSE2(SB), NOSPLIT, $0-16
-	MOVQ d+0(FP), DI
-	MOVQ s+8(FP), SI
-	MOVQ $256, CX
-
-sse2:
-	MOVOU  (DI), X0
-	MOVOU  16(DI), X1
-	MOVOU  32(DI), X2
-	MOVOU  48(DI), X3
-	MOVOU  (SI), X4
-	MOVOU  16(SI), X5
-	MOVOU  32(SI), X6
-	MOVOU  48(SI), X7
-	PMAXUB X4, X0
-	PMAXUB X5, X1
-	PMAXUB X6, X2
-	PMAXUB X7, X3
-	MOVOU  X0, (DI)
-	MOVOU  X1, 16(DI)
-	MOVOU  X2, 32(DI)
-	MOVOU  X3, 48(DI)
-	ADDQ   $64, DI
-	ADDQ   $64, SI
-	DECQ   CX
-	JNZ    sse2
-	RET
-
 // func maxAVX2(d, s *registers)
 TEXT ·maxAVX2(SB), NOSPLIT, $0-16
 	MOVQ d+0(FP), DI
@@ -142,22 +113,4 @@ packed:
 	DECQ CX
 	JNZ  packed
 	VZEROUPPER
-	RET
-
-// func cpuid(leaf, sub uint32) (a, b, c, d uint32)
-TEXT ·cpuid(SB), NOSPLIT, $0-24
-	MOVL leaf+0(FP), AX
-	MOVL sub+4(FP), CX
-	CPUID
-	MOVL AX, a+8(FP)
-	MOVL BX, b+12(FP)
-	MOVL CX, c+16(FP)
-	MOVL DX, d+20(FP)
-	RET
-
-// func xgetbv() (low uint32)
-TEXT ·xgetbv(SB), NOSPLIT, $0-4
-	XORL CX, CX
-	XGETBV
-	MOVL AX, low+0(FP)
 	RET

@@ -21,16 +21,6 @@ func (s *Sketch) Add(b []byte) bool {
 	return s.raise(entryOf(h))
 }
 
-// AddAll is PFADD of several elements: it tells whether a register rose.
-func (s *Sketch) AddAll(elements ...[]byte) (rose bool) {
-	for _, b := range elements {
-		if h := Hash(b); !s.has(h) && s.raise(entryOf(h)) {
-			rose = true
-		}
-	}
-	return rose
-}
-
 // AddHash is Add for an element already hashed, by [Hash] or another hash of
 // 64 good bits.
 func (s *Sketch) AddHash(h uint64) bool {

@@ -164,24 +164,6 @@ func copyRegisters(n *naive, s *Sketch) {
 	}
 }
 
-func TestAddAll(t *testing.T) {
-	var one, all Sketch
-	r := rand.New(rand.NewPCG(10, 8))
-	for round := range 60 {
-		list := elements(r, r.IntN(5)*r.IntN(100), 3000)
-		rose := false
-		for _, e := range list {
-			rose = one.Add(e) || rose
-		}
-		if got := all.AddAll(list...); got != rose {
-			t.Fatalf("round %d: AddAll of %d says a register rose: %v", round, len(list), got)
-		}
-		if one.Registers() != all.Registers() {
-			t.Fatalf("round %d: AddAll and Add give other registers", round)
-		}
-	}
-}
-
 // A pool and a keyed set under random additions, batches, merges, counts,
 // growth and resets.
 func TestPoolTwin(t *testing.T) {
