@@ -39,8 +39,10 @@ func (q call) id() string { return q.path + "?" + q.Encode() }
 
 // An endpoint answers the questions of one path.
 type endpoint struct {
-	parameters []string // all names; those that end in a dot begin one
-	answer     func(ctx context.Context, q call) (any, error)
+	parameters []string // all names; a name that ends in a dot begins one
+	// asked reads a question about a measure; nil: the path has no such questions.
+	asked  func(q call) (asking, error)
+	answer func(ctx context.Context, a asking) (any, error)
 }
 
 // endpoints returns the endpoints of the paths that a stream can ask too.
@@ -48,20 +50,20 @@ func (s *Server) endpoints() map[string]endpoint {
 	choice := []string{"job", "measure", "last", "from", "until", "by."}
 	with := func(names ...string) []string { return append(slices.Clone(choice), names...) }
 	return map[string]endpoint{
-		"jobs":         {nil, s.catalog},
-		"people":       {[]string{"job", "measure", "by."}, s.people},
-		"series":       {with("step", "level"), s.series},
-		"top":          {with("column", "n", "level"), s.top},
-		"list":         {choice, s.list},
-		"heat":         {with("precision", "within"), s.heat},
-		"positions":    {with("near", "radius", "box", "n"), s.positions},
-		"returning":    {[]string{"job", "measure", "step", "n", "by."}, s.returning},
-		"retention":    {[]string{"job", "measure", "unit", "zone", "n", "by."}, s.retention},
-		"sessions":     {with("gap", "step"), s.sessions},
-		"funnel":       {[]string{"job", "steps", "last", "from", "until"}, s.funnel},
-		"health":       {nil, s.health},
-		"dead-letters": {[]string{"job", "n"}, s.deadLetters},
-		"explain":      {[]string{"of"}, s.explain},
+		"jobs":         {nil, nil, s.catalog},
+		"people":       {[]string{"job", "measure", "by."}, s.askedPeople, s.people},
+		"series":       {with("step", "level"), s.askedSeries, s.series},
+		"top":          {with("column", "n", "level"), s.askedTop, s.top},
+		"list":         {choice, s.askedList, s.list},
+		"heat":         {with("precision", "within"), s.askedHeat, s.heat},
+		"positions":    {with("near", "radius", "box", "n"), s.askedPositions, s.positions},
+		"returning":    {[]string{"job", "measure", "step", "n", "by."}, s.askedReturning, s.returning},
+		"retention":    {[]string{"job", "measure", "unit", "zone", "n", "by."}, s.askedRetention, s.ofIDs(s.retention)},
+		"sessions":     {with("gap", "step"), s.askedSessions, s.ofIDs(s.sessions)},
+		"funnel":       {[]string{"job", "steps", "last", "from", "until"}, s.askedFunnel, s.ofIDs(s.funnel)},
+		"health":       {nil, nil, s.health},
+		"dead-letters": {[]string{"job", "n"}, nil, s.deadLetters},
+		"explain":      {[]string{"of"}, nil, s.explain},
 	}
 }
 
@@ -137,14 +139,23 @@ func statusOf(err error) int {
 
 // ask answers a question of the endpoint's path.
 func (e *endpoint) ask(ctx context.Context, q call) (any, error) {
-	if err := e.check(q); err != nil {
+	a, err := e.read(q)
+	if err != nil {
 		return nil, err
 	}
-	answer, err := e.answer(ctx, q)
+	answer, err := e.answer(ctx, a)
 	if r, may := answer.(interface{ unknown() error }); err == nil && may {
 		err = r.unknown()
 	}
 	return answer, err
+}
+
+// read reads a question of the endpoint's path.
+func (e *endpoint) read(q call) (asking, error) {
+	if err := e.check(q); err != nil || e.asked == nil {
+		return asking{call: q}, err
+	}
+	return e.asked(q)
 }
 
 // unknown returns an error in place of an answer without ClickHouse, for the reason partial, that has found
@@ -220,7 +231,7 @@ func measure(q call, job live.Description, wanted ...face.Shows) (live.Described
 	return live.Described{}, key.Unknown("job "+job.Job+" has no measure", name, names)
 }
 
-// A span is the windows of a question: those that start in [From, Until).
+// A span is the windows of a question, which start in [From, Until).
 type span struct {
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
@@ -334,6 +345,7 @@ func groups(q call, job live.Description) (group [][]byte, chosen bool, err erro
 
 // asked reads what most questions have: job, measure, windows and group.
 func (s *Server) asked(q call, wanted ...face.Shows) (a asking, err error) {
+	a.call = q
 	if a.job, err = s.job(q); err != nil {
 		return a, err
 	}
@@ -365,12 +377,24 @@ func level(q call) (float64, error) {
 
 // An asking is what a question asks for.
 type asking struct {
+	call
 	job     live.Description
 	measure live.Described
 	span
 	group  [][]byte
 	chosen bool    // whether some groups were chosen, and not all
 	level  float64 // of a distribution, the share of its numbers below the one asked for
+
+	own     Statement                             // what only questions of its path have: see statement
+	columns []int                                 // of top
+	find    func(value any) ([]live.Place, error) // of positions
+}
+
+// statement returns the asking as its sink takes it.
+func (a *asking) statement() Statement {
+	st := a.own
+	st.about(a.query(a.measure.Name))
+	return st
 }
 
 // query returns the form of an asking that package live takes, about a measure.

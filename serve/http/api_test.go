@@ -425,14 +425,15 @@ func TestStream(t *testing.T) {
 	h := e.http.Handler()
 	asked := map[string]int{}
 	for path, one := range e.http.hub.endpoints {
-		answer := one.answer
-		one.answer = func(ctx context.Context, q call) (any, error) {
-			e.http.hub.mu.Lock()
-			asked[q.id()]++
-			e.http.hub.mu.Unlock()
-			return answer(ctx, q)
+		if read := one.asked; read != nil {
+			one.asked = func(q call) (asking, error) {
+				e.http.hub.mu.Lock()
+				asked[q.id()]++
+				e.http.hub.mu.Unlock()
+				return read(q)
+			}
+			e.http.hub.endpoints[path] = one
 		}
-		e.http.hub.endpoints[path] = one
 	}
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close) // after the clients have gone

@@ -50,7 +50,7 @@ type chunk struct {
 	Size    int64 `json:"size"`
 }
 
-func (s *Server) health(context.Context, call) (any, error) {
+func (s *Server) health(context.Context, asking) (any, error) {
 	reply := HealthReply{Now: time.Now().UTC(), Jobs: []JobHealth{}}
 	if a := s.audit(); !a.At.IsZero() {
 		reply.Audit = &a

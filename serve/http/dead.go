@@ -55,8 +55,8 @@ const (
 	deadLettersTimeout = 2 * time.Second
 )
 
-func (s *Server) deadLetters(ctx context.Context, q call) (any, error) {
-	n, err := whole(q, "n", deadLettersMost, deadLettersMost)
+func (s *Server) deadLetters(ctx context.Context, a asking) (any, error) {
+	n, err := whole(a.call, "n", deadLettersMost, deadLettersMost)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *Server) deadLetters(ctx context.Context, q call) (any, error) {
 	for _, d := range s.Windows.Jobs() {
 		names = append(names, d.Job)
 	}
-	if job := q.Get("job"); job != "" {
+	if job := a.Get("job"); job != "" {
 		if !slices.Contains(names, job) {
 			return nil, key.Unknown("no job", job, names)
 		}

@@ -22,7 +22,7 @@ func TestDeadLettersAway(t *testing.T) {
 			return nil, fmt.Errorf("%d letters: no answer", n)
 		}}
 		began := time.Now()
-		answer, err := s.deadLetters(t.Context(), call{"dead-letters", nil})
+		answer, err := s.deadLetters(t.Context(), asking{call: call{"dead-letters", nil}})
 		if r, _ := answer.(deadLettersReply); err != nil || r.Partial != "50 letters: no answer" || time.Since(began) != deadLettersTimeout {
 			t.Errorf("%+v, %v after %s", r, err, time.Since(began))
 		}

@@ -3,9 +3,7 @@ package http
 import (
 	"context"
 	"fmt"
-	"strings"
 
-	"weir/measures/face"
 	"weir/serve/key"
 	"weir/serve/live"
 	"weir/sinks/clickhouse/questions"
@@ -33,24 +31,22 @@ type explainReply struct {
 // explain answers how to ask a question, which the parameter of has as a stream would have
 // it, in SQL and of the Redis endpoint. It does not ask the question, so it answers while
 // ClickHouse does not.
-func (s *Server) explain(_ context.Context, q call) (any, error) {
-	of, err := parseCall(q.Get("of"))
+func (s *Server) explain(_ context.Context, question asking) (any, error) {
+	text := question.Get("of")
+	of, err := parseCall(text)
 	e, known := s.endpoints()[of.path]
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: of=%.64q: %w", errQuestion, q.Get("of"), err)
+		return nil, fmt.Errorf("%w: of=%.64q: %w", errQuestion, text, err)
 	case !known || of.path == "explain":
-		return nil, fmt.Errorf("%w: of=%.64q; there is no such path to explain", errQuestion, q.Get("of"))
-	}
-	if err := e.check(of); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: of=%.64q; there is no such path to explain", errQuestion, text)
 	}
 	reply := explainReply{HTTP: "/api/v1/" + of.id()}
-	a, st, err := s.statement(of)
-	if err != nil || a.measure.Name == "" {
+	a, err := e.read(of)
+	if err != nil || e.asked == nil {
 		return reply, err
 	}
-	st.about(a.query(a.measure.Name))
+	st := a.statement()
 	if s.SQL != nil {
 		reply.SQL = s.SQL(st)
 	}
@@ -61,38 +57,6 @@ func (s *Server) explain(_ context.Context, q call) (any, error) {
 		}
 	}
 	return reply, nil
-}
-
-// statement returns a question in the terms of SQL, without the part that all of them have; no
-// measure if it is not about one.
-func (s *Server) statement(q call) (a asking, st Statement, err error) {
-	switch q.path {
-	case "people":
-		if a, err = s.asked(q, face.People); err == nil {
-			a.span, err = lately("30m", s.Windows.Now().UTC(), a.job.Window)
-		}
-	case "series":
-		a, st, err = s.askedSeries(q)
-	case "top":
-		a, _, st, err = s.askedTop(q)
-	case "list":
-		a, err = s.askedList(q)
-	case "heat":
-		a, st.Precision, err = s.askedHeat(q)
-		st.Within = strings.ToLower(q.Get("within"))
-	case "positions":
-		a, _, err = s.askedPositions(q)
-	case "returning":
-		a, st.Step, err = s.askedReturning(q)
-		st.Returning = true
-	case "retention":
-		a, st, err = s.askedRetention(q)
-	case "sessions":
-		a, st, err = s.askedSessions(q)
-	case "funnel":
-		a, st, err = s.askedFunnel(q)
-	}
-	return a, st, err
 }
 
 // windowKey returns the window key of all windows of a statement about a job.

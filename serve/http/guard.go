@@ -123,7 +123,6 @@ func (r *refusals) note(log *slog.Logger, client string) {
 	}
 }
 
-// count returns the number of refused requests.
 func (r *refusals) count() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,12 +27,9 @@ func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// readyz fails while a job has stopped or has no partitions yet, while the watch finds its
-// topic or consumer group at fault, and while its last flush failed. It fails while the sink
-// does not answer, and while records wait in a partition that no process flushes. A finding of
-// the last audit does not fail it: taking the process out of service would repair no row, and
-// its counting and answers are as good as before. readyz then answers 200 and names the
-// finding.
+// readyz fails for each reason of unready. A finding of the last audit does not fail it: a process
+// out of service repairs no row, and its counting and answers are as good as before. readyz then
+// answers 200 and names the finding.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	for _, j := range s.statuses() {
 		if text := unready(&j); text != "" {

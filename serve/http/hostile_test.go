@@ -38,7 +38,7 @@ func TestViewersShareAnswers(t *testing.T) {
 // TestRefusedStream: a viewer or a question too many is refused with the reason, and the
 // connection is closed. Questions that others ask already are none too many.
 func TestRefusedStream(t *testing.T) {
-	s := &Server{hub: newHub(map[string]endpoint{"jobs": {[]string{"n"}, func(context.Context, call) (any, error) { return 1, nil }}}, 1+questionsMost/asksMost, slog.New(slog.DiscardHandler))}
+	s := &Server{hub: newHub(map[string]endpoint{"jobs": {[]string{"n"}, nil, func(context.Context, asking) (any, error) { return 1, nil }}}, 1+questionsMost/asksMost, slog.New(slog.DiscardHandler))}
 	questions := func(from, n int) (all []call) {
 		for i := range n {
 			all = append(all, call{"jobs", url.Values{"n": {fmt.Sprint(from + i)}}})
@@ -71,7 +71,7 @@ func TestRefusedStream(t *testing.T) {
 // TestFaultInStream: a panic in an answer ends neither the stream nor the process.
 func TestFaultInStream(t *testing.T) {
 	var log bytes.Buffer
-	h := newHub(map[string]endpoint{"jobs": {answer: func(context.Context, call) (any, error) { panic("out of luck") }}}, 2, slog.New(slog.NewTextHandler(&log, nil)))
+	h := newHub(map[string]endpoint{"jobs": {answer: func(context.Context, asking) (any, error) { panic("out of luck") }}}, 2, slog.New(slog.NewTextHandler(&log, nil)))
 	if payload := h.ask(t.Context(), call{"jobs", nil}); !strings.Contains(string(payload), `"status":500`) {
 		t.Errorf("the event is %s", payload)
 	}
@@ -84,12 +84,12 @@ func TestFaultInStream(t *testing.T) {
 func TestHungQuestion(t *testing.T) {
 	asked := make(chan bool)
 	h := newHub(map[string]endpoint{
-		"hangs": {answer: func(ctx context.Context, _ call) (any, error) {
+		"hangs": {answer: func(ctx context.Context, _ asking) (any, error) {
 			asked <- true
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}},
-		"answers": {answer: func(context.Context, call) (any, error) { return 7, nil }},
+		"answers": {answer: func(context.Context, asking) (any, error) { return 7, nil }},
 	}, 2, slog.New(slog.DiscardHandler))
 	first, _ := h.join([]call{{"hangs", nil}})
 	await.Receive(t, "the first question", asked)

@@ -56,12 +56,14 @@ func (s *Server) known(q call) (a asking, err error) {
 	return a, nil
 }
 
-// asksIDs returns an error if nothing answers questions about ids.
-func (s *Server) asksIDs() error {
-	if s.IDs == nil {
-		return fmt.Errorf("%w: there is no ClickHouse to ask", errQuestion)
+// ofIDs answers a question about ids with answer, or with an error if there is no ClickHouse to ask.
+func (s *Server) ofIDs(answer func(context.Context, asking) (any, error)) func(context.Context, asking) (any, error) {
+	return func(ctx context.Context, a asking) (any, error) {
+		if s.IDs == nil {
+			return nil, fmt.Errorf("%w: there is no ClickHouse to ask", errQuestion)
+		}
+		return answer(ctx, a)
 	}
-	return nil
 }
 
 // rollup returns the shortest rollup of a job; 0 if nothing answers questions about ids.
@@ -80,7 +82,7 @@ type retentionReply struct {
 	Kind    string   `json:"kind"`
 	Unit    string   `json:"unit"`
 	Zone    string   `json:"zone"`
-	Cohorts []period `json:"cohorts"` // oldest first, without those that have no people
+	Cohorts []period `json:"cohorts"` // oldest first, without periods that have no people
 	made
 }
 
@@ -102,37 +104,30 @@ type later struct {
 const periodsMost = 60
 
 // askedRetention reads a question of the path retention.
-func (s *Server) askedRetention(q call) (a asking, st Statement, err error) {
+func (s *Server) askedRetention(q call) (a asking, err error) {
 	if a, err = s.known(q); err != nil {
-		return a, st, err
+		return a, err
 	}
-	st.Unit, st.Zone = q.Get("unit"), q.Get("zone")
-	if st.Unit == "" {
-		st.Unit = "day"
+	a.own.Unit, a.own.Zone = q.Get("unit"), q.Get("zone")
+	if a.own.Unit == "" {
+		a.own.Unit = "day"
 	}
-	if st.Zone == "" {
-		st.Zone = "UTC"
+	if a.own.Zone == "" {
+		a.own.Zone = "UTC"
 	}
-	if _, known := units[st.Unit]; !known {
-		return a, st, fmt.Errorf("%w: unit=%.40s; want one of day, week, month, quarter, year", errQuestion, st.Unit)
+	if _, known := units[a.own.Unit]; !known {
+		return a, fmt.Errorf("%w: unit=%.40s; want one of day, week, month, quarter, year", errQuestion, a.own.Unit)
 	}
-	st.Periods, err = whole(q, "n", 8, periodsMost)
+	a.own.Periods, err = whole(q, "n", 8, periodsMost)
 	now := s.Windows.Now().UTC().Truncate(time.Second)
 	a.span = span{now, now}
-	return a, st, err
+	return a, err
 }
 
-func (s *Server) retention(ctx context.Context, q call) (any, error) {
-	a, st, err := s.askedRetention(q)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.asksIDs(); err != nil {
-		return nil, err
-	}
+func (s *Server) retention(ctx context.Context, a asking) (any, error) {
+	st := a.statement()
 	reply := retentionReply{Job: a.job.Job, Measure: a.measure.Name, Kind: a.measure.Kind.Name, Unit: st.Unit, Zone: st.Zone, Cohorts: []period{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.about(a.query(a.measure.Name))
 	pairs, err := s.IDs.Retention(ctx, st)
 	if err != nil {
 		return nil, err
@@ -143,7 +138,7 @@ func (s *Server) retention(ctx context.Context, q call) (any, error) {
 		if _, known := secret[at]; known {
 			continue
 		}
-		if secret[at], err = s.secretPeriod(ctx, &a, &st, p); err != nil {
+		if secret[at], err = s.secretPeriod(ctx, &a, p); err != nil {
 			return nil, err
 		}
 	}
@@ -170,17 +165,17 @@ func (s *Server) retention(ctx context.Context, q call) (any, error) {
 
 // secretPeriod reports whether too few people of the chosen groups were in the period in which
 // a pair starts. The measure of the question may count something else than people.
-func (s *Server) secretPeriod(ctx context.Context, a *asking, st *Statement, p questions.Pair) (bool, error) {
+func (s *Server) secretPeriod(ctx context.Context, a *asking, p questions.Pair) (bool, error) {
 	if !a.chosen || s.K == 0 || s.few(p.Cohort) {
 		return a.chosen && s.few(p.Cohort), nil
 	}
-	zone, err := time.LoadLocation(st.Zone)
+	zone, err := time.LoadLocation(a.own.Zone)
 	if err != nil {
-		return true, fmt.Errorf("%w: zone=%.40s: %w", errQuestion, st.Zone, err)
+		return true, fmt.Errorf("%w: zone=%.40s: %w", errQuestion, a.own.Zone, err)
 	}
 	// The period has the windows of the shortest rollup that begin in it.
 	each := max(a.job.Window, s.rollup(a.job.Job))
-	over := span{align(p.Start.Add(each-1), each), align(after(p.Start.In(zone), st.Unit).Add(each-1), each)}
+	over := span{align(p.Start.Add(each-1), each), align(after(p.Start.In(zone), a.own.Unit).Add(each-1), each)}
 	n, err := s.peopleIn(ctx, *a, over)
 	return s.few(n), err
 }
@@ -201,7 +196,7 @@ type sessionsReply struct {
 	Gap    float64 `json:"gap_s"`
 	Step   float64 `json:"step_s"`
 	Total  between `json:"total"`
-	Points []begun `json:"points"` // oldest first, without those in which none can begin
+	Points []begun `json:"points"` // oldest first, without steps in which none can begin
 	made
 }
 
@@ -212,41 +207,34 @@ type begun struct {
 
 // askedSessions reads a question of the path sessions. Its steps begin at multiples of their
 // length since 1970.
-func (s *Server) askedSessions(q call) (a asking, st Statement, err error) {
+func (s *Server) askedSessions(q call) (a asking, err error) {
 	if a, err = s.known(q); err != nil {
-		return a, st, err
+		return a, err
 	}
-	st.Gap = 30 * time.Minute
+	a.own.Gap = 30 * time.Minute
 	if text := q.Get("gap"); text != "" {
-		if st.Gap, err = duration("gap", text); err != nil {
-			return a, st, err
+		if a.own.Gap, err = duration("gap", text); err != nil {
+			return a, err
 		}
 	}
 	shortest := max(a.job.Window, s.rollup(a.job.Job))
-	st.Step = stepOf(a.span, shortest)
+	a.own.Step = stepOf(a.span, shortest)
 	if text := q.Get("step"); text != "" {
-		if st.Step, err = duration("step", text); err != nil {
-			return a, st, err
+		if a.own.Step, err = duration("step", text); err != nil {
+			return a, err
 		}
-		if st.Step%shortest != 0 {
-			return a, st, fmt.Errorf("%w: step=%s; want a multiple of %s, the shortest rollup of job %s", errQuestion, st.Step, shortest, a.job.Job)
+		if a.own.Step%shortest != 0 {
+			return a, fmt.Errorf("%w: step=%s; want a multiple of %s, the shortest rollup of job %s", errQuestion, a.own.Step, shortest, a.job.Job)
 		}
 	}
-	a.span = span{align(a.From, st.Step), align(a.Until.Add(st.Step-1), st.Step)}
-	return a, st, nil
+	a.span = span{align(a.From, a.own.Step), align(a.Until.Add(a.own.Step-1), a.own.Step)}
+	return a, nil
 }
 
-func (s *Server) sessions(ctx context.Context, q call) (any, error) {
-	a, st, err := s.askedSessions(q)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.asksIDs(); err != nil {
-		return nil, err
-	}
+func (s *Server) sessions(ctx context.Context, a asking) (any, error) {
+	st := a.statement()
 	reply := sessionsReply{about: a.of(), Gap: st.Gap.Seconds(), Step: st.Step.Seconds(), Points: []begun{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.about(a.query(a.measure.Name))
 	bounds, err := s.IDs.Sessions(ctx, st)
 	if err != nil {
 		return nil, err
@@ -292,48 +280,42 @@ type taken struct {
 
 // askedFunnel reads a question of the path funnel. Its range is one of whole windows of the
 // shortest rollup, because the answer has all of each window that begins in it.
-func (s *Server) askedFunnel(q call) (a asking, st Statement, err error) {
+func (s *Server) askedFunnel(q call) (a asking, err error) {
+	a.call = q
 	if a.job, err = s.job(q); err != nil {
-		return a, st, err
+		return a, err
 	}
 	if a.span, err = s.over(q, a.job); err != nil {
-		return a, st, err
+		return a, err
 	}
 	a.widen(max(a.job.Window, s.rollup(a.job.Job)))
 	if q.Get("steps") == "" {
-		return a, st, fmt.Errorf("%w: no steps; want some such as steps=people:/cart,people:/paid", errQuestion)
+		return a, fmt.Errorf("%w: no steps; want some such as steps=people:/cart,people:/paid", errQuestion)
 	}
-	st.Steps = strings.Split(q.Get("steps"), ",")
-	for i, step := range st.Steps {
+	a.own.Steps = strings.Split(q.Get("steps"), ",")
+	for i, step := range a.own.Steps {
 		name, _, _ := strings.Cut(step, ":")
 		if name == "" {
-			return a, st, fmt.Errorf("%w: steps=%.64s; step %d has no measure, such as people:/cart has", errQuestion, q.Get("steps"), i+1)
+			return a, fmt.Errorf("%w: steps=%.64s; step %d has no measure, such as people:/cart has", errQuestion, q.Get("steps"), i+1)
 		}
 		m, err := measure(call{q.path, url.Values{"measure": {name}}}, a.job, face.People)
 		if err != nil {
-			return a, st, err
+			return a, err
 		}
 		if m.Kind.Common == nil {
-			return a, st, fmt.Errorf("%w: measure %s of kind %s does not know who came back; a bitmap or a set does", errQuestion, m.Name, m.Kind.Name)
+			return a, fmt.Errorf("%w: measure %s of kind %s does not know who came back; a bitmap or a set does", errQuestion, m.Name, m.Kind.Name)
 		}
 		if i == 0 {
 			a.measure = m
 		}
 	}
-	return a, st, nil
+	return a, nil
 }
 
-func (s *Server) funnel(ctx context.Context, q call) (any, error) {
-	a, st, err := s.askedFunnel(q)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.asksIDs(); err != nil {
-		return nil, err
-	}
+func (s *Server) funnel(ctx context.Context, a asking) (any, error) {
+	st := a.statement()
 	reply := funnelReply{Job: a.job.Job, span: a.span, Steps: []taken{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.about(a.query(a.measure.Name))
 	bounds, err := s.IDs.Funnel(ctx, st)
 	if err != nil {
 		return nil, err

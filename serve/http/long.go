@@ -117,12 +117,12 @@ func (s *Server) widenKept(a *asking, step time.Duration) error {
 }
 
 // lengthen makes a question of the path series one of rollups.
-func (s *Server) lengthen(a *asking, st *Statement, rollups []Rollup) (err error) {
-	if st.Step, err = s.gather(a, st, rollups); err != nil {
+func (s *Server) lengthen(a *asking, rollups []Rollup) (err error) {
+	if a.own.Step, err = s.gather(a, rollups); err != nil {
 		return err
 	}
-	if a.Until.Sub(a.From)/st.Step > stepsMost {
-		return fmt.Errorf("%w: more than %d steps of %s; make the range shorter or the steps longer", errQuestion, stepsMost, st.Step)
+	if a.Until.Sub(a.From)/a.own.Step > stepsMost {
+		return fmt.Errorf("%w: more than %d steps of %s; make the range shorter or the steps longer", errQuestion, stepsMost, a.own.Step)
 	}
 	return nil
 }
@@ -130,34 +130,34 @@ func (s *Server) lengthen(a *asking, st *Statement, rollups []Rollup) (err error
 // gather puts a question to the shortest rollup that is kept for its range. The range becomes
 // one of whole steps: fewer and longer pieces of it cost less. The first window of the range,
 // which begins with a step, has to be kept too.
-func (s *Server) gather(a *asking, st *Statement, rollups []Rollup) (step time.Duration, err error) {
+func (s *Server) gather(a *asking, rollups []Rollup) (step time.Duration, err error) {
 	shortest := rollups[0].Window
-	if step = st.Step; step == 0 {
+	if step = a.own.Step; step == 0 {
 		step = stepOf(a.span, shortest)
 	}
 	if len(rollups) > 1 && s.gone(rollups[0], align(a.From, step)) {
-		return s.gather(a, st, rollups[1:])
+		return s.gather(a, rollups[1:])
 	}
 	if step%shortest != 0 {
 		return 0, fmt.Errorf("%w: step=%s; want a multiple of %s, the shortest windows of job %s that are kept for so long a range", errQuestion, step, shortest, a.job.Job)
 	}
-	st.Long, st.Level = true, a.level
+	a.own.Long, a.own.Level = true, a.level
 	return step, s.widenKept(a, step)
 }
 
 // gatherGroups makes a question of the path top one of rollups.
-func (s *Server) gatherGroups(a *asking, st *Statement, rollups []Rollup) error {
+func (s *Server) gatherGroups(a *asking, rollups []Rollup) error {
 	if m, ok := peopleMeasure(a.job); ok && s.K > 0 {
-		st.People, st.Least = m.Name, uint64(s.K)
+		a.own.People, a.own.Least = m.Name, uint64(s.K)
 	}
-	_, err := s.gather(a, st, rollups)
+	_, err := s.gather(a, rollups)
 	return err
 }
 
-func (s *Server) longSeries(ctx context.Context, a asking, st Statement) (any, error) {
+func (s *Server) longSeries(ctx context.Context, a asking) (any, error) {
+	st := a.statement()
 	reply := seriesReply{about: a.of(), Step: st.Step.Seconds(), Points: []point{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.about(a.query(a.measure.Name))
 	known, err := s.told(ctx, &a, st)
 	if err != nil {
 		return nil, err
@@ -179,8 +179,8 @@ func (s *Server) longSeries(ctx context.Context, a asking, st Statement) (any, e
 	return reply, nil
 }
 
-// told returns the numbers of a statement by the starts of its steps. Those of chosen groups are
-// withheld where too few people were in them.
+// told returns the numbers of a statement by the starts of its steps. It
+// withholds numbers of chosen groups where too few people were in them.
 func (s *Server) told(ctx context.Context, a *asking, st Statement) (map[int64]number, error) {
 	rows, err := s.Rollups.Long(ctx, st)
 	if err != nil {
@@ -214,10 +214,10 @@ func (s *Server) told(ctx context.Context, a *asking, st Statement) (map[int64]n
 }
 
 // longTop answers a question of the path top from the rollups.
-func (s *Server) longTop(ctx context.Context, a asking, st Statement) (any, error) {
+func (s *Server) longTop(ctx context.Context, a asking) (any, error) {
+	st := a.statement()
 	reply := TopReply{about: a.of(), Columns: st.Columns, Groups: []group{}}
 	reply.AsOf = s.Windows.Now().UTC()
-	st.about(a.query(a.measure.Name))
 	of, enough, err := s.Rollups.Groups(ctx, st)
 	if err != nil {
 		return nil, err

@@ -27,28 +27,26 @@ type cell struct {
 }
 
 // askedHeat reads a question of the path heat.
-func (s *Server) askedHeat(q call) (a asking, precision int, err error) {
-	if precision, err = whole(q, "precision", min(len(q.Get("within"))+2, 9), 9); err != nil {
-		return a, 0, err
+func (s *Server) askedHeat(q call) (a asking, err error) {
+	precision, err := whole(q, "precision", min(len(q.Get("within"))+2, 9), 9)
+	if err != nil {
+		return a, err
 	}
 	a, err = s.askedRows(q, face.Positions)
-	return a, precision, err
+	a.own.Precision, a.own.Within = precision, strings.ToLower(q.Get("within"))
+	return a, err
 }
 
-func (s *Server) heat(ctx context.Context, q call) (any, error) {
-	a, precision, err := s.askedHeat(q)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) heat(ctx context.Context, a asking) (any, error) {
 	answer, err := s.Windows.Ask(ctx, a.query(a.measure.Name))
 	if err != nil {
 		return nil, err
 	}
-	cells, err := live.Heat(answer.Value, precision, q.Get("within"))
+	cells, err := live.Heat(answer.Value, a.own.Precision, a.Get("within"))
 	if err != nil {
 		return nil, err
 	}
-	reply := heatReply{about: a.of(), Precision: precision, Within: strings.ToLower(q.Get("within")), Cells: []cell{}}
+	reply := heatReply{about: a.of(), Precision: a.own.Precision, Within: a.own.Within, Cells: []cell{}}
 	reply.add(answer, len(cells) > 0)
 	n, withheld := a.measure.Kind.Number(answer.Value).(int), 0
 	for _, c := range cells {
@@ -82,32 +80,30 @@ type position struct {
 	Metres *float64 `json:"metres,omitempty"` // from the point, with near
 }
 
-// askedPositions reads a question of the path positions; find makes its search.
-func (s *Server) askedPositions(q call) (a asking, find func(value any) ([]live.Place, error), err error) {
+// askedPositions reads a question of the path positions.
+func (s *Server) askedPositions(q call) (a asking, err error) {
 	if err := s.private("positions of members"); err != nil {
-		return a, nil, err
+		return a, err
 	}
 	most, err := whole(q, "n", 100, live.PlacesMost)
 	if err != nil {
-		return a, nil, err
+		return a, err
 	}
-	if find, err = area(q, most); err != nil {
-		return a, nil, err
+	find, err := area(q, most)
+	if err != nil {
+		return a, err
 	}
 	a, err = s.askedRows(q, face.Positions)
-	return a, find, err
+	a.find = find
+	return a, err
 }
 
-func (s *Server) positions(ctx context.Context, q call) (any, error) {
-	a, find, err := s.askedPositions(q)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) positions(ctx context.Context, a asking) (any, error) {
 	answer, err := s.Windows.Ask(ctx, a.query(a.measure.Name))
 	if err != nil {
 		return nil, err
 	}
-	places, err := find(answer.Value)
+	places, err := a.find(answer.Value)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +111,7 @@ func (s *Server) positions(ctx context.Context, q call) (any, error) {
 	reply.add(answer, len(places) > 0)
 	for _, p := range places {
 		one := position{Member: p.Member, Lon: p.Lon, Lat: p.Lat}
-		if q.Get("near") != "" {
+		if a.Get("near") != "" {
 			one.Metres = &p.Metres
 		}
 		reply.Positions = append(reply.Positions, one)

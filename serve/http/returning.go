@@ -29,34 +29,31 @@ type cohort struct {
 const cohortsMost = 24
 
 // askedReturning reads a question of the path returning.
-func (s *Server) askedReturning(q call) (a asking, step time.Duration, err error) {
+func (s *Server) askedReturning(q call) (a asking, err error) {
 	if a, err = s.known(q); err != nil {
-		return a, 0, err
+		return a, err
 	}
 	n, err := whole(q, "n", 8, cohortsMost)
 	if err != nil {
-		return a, 0, err
+		return a, err
 	}
-	step = a.job.Window
+	step := a.job.Window
 	if text := q.Get("step"); text != "" {
 		if step, err = duration("step", text); err != nil {
-			return a, 0, err
+			return a, err
 		}
 	}
 	if step%a.job.Window != 0 || time.Duration(n)*step/a.job.Window > live.SeriesMost {
-		return a, 0, fmt.Errorf("%w: step=%s; want a multiple of the window of job %s, %s, and at most %d windows in all", errQuestion, step, a.job.Job, a.job.Window, live.SeriesMost)
+		return a, fmt.Errorf("%w: step=%s; want a multiple of the window of job %s, %s, and at most %d windows in all", errQuestion, step, a.job.Job, a.job.Window, live.SeriesMost)
 	}
 	until := align(s.Windows.Now(), step).Add(step)
 	a.span = span{until.Add(-time.Duration(n) * step), until}
-	return a, step, nil
+	a.own.Step, a.own.Returning = step, true
+	return a, nil
 }
 
-func (s *Server) returning(ctx context.Context, q call) (any, error) {
-	a, step, err := s.askedReturning(q)
-	if err != nil {
-		return nil, err
-	}
-	common := a.measure.Kind.Common
+func (s *Server) returning(ctx context.Context, a asking) (any, error) {
+	common, step := a.measure.Kind.Common, a.own.Step
 	reply := returningReply{about: a.of(), Step: step.Seconds(), Cohorts: []cohort{}}
 	points, _, err := s.Windows.Series(ctx, a.query(a.measure.Name), step)
 	if err != nil {

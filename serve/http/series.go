@@ -34,33 +34,29 @@ var steps = []time.Duration{
 }
 
 // askedSeries reads a question of the path series.
-func (s *Server) askedSeries(q call) (a asking, st Statement, err error) {
+func (s *Server) askedSeries(q call) (a asking, err error) {
 	if a, err = s.asked(q, face.Events, face.People, face.Quantity); err != nil {
-		return a, st, err
+		return a, err
 	}
 	if text := q.Get("step"); text != "" {
-		if st.Step, err = duration("step", text); err != nil {
-			return a, st, err
+		if a.own.Step, err = duration("step", text); err != nil {
+			return a, err
 		}
 	}
 	if rollups := s.long(&a, live.SeriesMost); rollups != nil {
-		return a, st, s.lengthen(&a, &st, rollups)
+		return a, s.lengthen(&a, rollups)
 	}
-	if st.Step == 0 {
-		st.Step = stepOf(a.span, a.job.Window)
+	if a.own.Step == 0 {
+		a.own.Step = stepOf(a.span, a.job.Window)
 	}
-	return a, st, nil
+	return a, nil
 }
 
-func (s *Server) series(ctx context.Context, q call) (any, error) {
-	a, st, err := s.askedSeries(q)
-	switch {
-	case err != nil:
-		return nil, err
-	case st.Long:
-		return s.longSeries(ctx, a, st)
+func (s *Server) series(ctx context.Context, a asking) (any, error) {
+	if a.own.Long {
+		return s.longSeries(ctx, a)
 	}
-	step := st.Step
+	step := a.own.Step
 	points, total, err := s.Windows.Series(ctx, a.query(a.measure.Name), step)
 	if err != nil {
 		return nil, err
@@ -128,13 +124,18 @@ type recent struct {
 // lasts are the times back that people are counted over.
 var lasts = [...]string{"60s", "5m", "30m", "today"}
 
-func (s *Server) people(ctx context.Context, q call) (any, error) {
-	a, err := s.asked(q, face.People)
-	if err != nil {
-		return nil, err
+// askedPeople reads a question of the path people. Its windows are one of the lasts.
+func (s *Server) askedPeople(q call) (a asking, err error) {
+	if a, err = s.asked(q, face.People); err == nil {
+		a.span, err = lately("30m", s.Windows.Now().UTC(), a.job.Window)
 	}
+	return a, err
+}
+
+func (s *Server) people(ctx context.Context, a asking) (any, error) {
 	reply := PeopleReply{Job: a.job.Job, Measure: a.measure.Name, Kind: a.measure.Kind.Name}
 	for _, last := range lasts {
+		var err error
 		if a.span, err = lately(last, s.Windows.Now().UTC(), a.job.Window); err != nil {
 			return nil, err
 		}
@@ -201,7 +202,7 @@ type catalogMeasure struct {
 	Returning bool       `json:"returning"` // whether it can say who came back
 }
 
-func (s *Server) catalog(context.Context, call) (any, error) {
+func (s *Server) catalog(context.Context, asking) (any, error) {
 	reply := CatalogReply{Build: s.Build, K: s.K, Kill: s.Process != nil, Token: s.Token != "", Now: s.Windows.Now().UTC(), Jobs: []CatalogJob{}}
 	for _, d := range s.Windows.Jobs() {
 		j := CatalogJob{Job: d.Job, Window: d.Window.Seconds(), Rollup: s.rollup(d.Job).Seconds(), Rollups: []catalogRollup{}, By: append([]string{}, d.By...)}

@@ -35,52 +35,48 @@ type group struct {
 const topMost = 1000
 
 // askedTop reads a question of the path top: by what columns, and how many groups.
-func (s *Server) askedTop(q call) (a asking, columns []int, st Statement, err error) {
+func (s *Server) askedTop(q call) (a asking, err error) {
 	if a, err = s.asked(q, face.Events, face.People, face.Quantity); err != nil {
-		return a, nil, st, err
+		return a, err
 	}
-	if st.Limit, err = whole(q, "n", 10, topMost); err != nil {
-		return a, nil, st, err
+	if a.own.Limit, err = whole(q, "n", 10, topMost); err != nil {
+		return a, err
 	}
-	if columns, err = columnsOf(q, a.job); err != nil {
-		return a, nil, st, err
+	if a.columns, err = columnsOf(q, a.job); err != nil {
+		return a, err
 	}
-	for _, c := range columns {
-		st.Columns = append(st.Columns, a.job.By[c])
+	for _, c := range a.columns {
+		a.own.Columns = append(a.own.Columns, a.job.By[c])
 	}
 	if rollups := s.long(&a, live.GroupsMost); rollups != nil {
-		err = s.gatherGroups(&a, &st, rollups)
+		err = s.gatherGroups(&a, rollups)
 	}
-	return a, columns, st, err
+	return a, err
 }
 
-func (s *Server) top(ctx context.Context, q call) (any, error) {
-	a, columns, st, err := s.askedTop(q)
-	switch {
-	case err != nil:
-		return nil, err
-	case st.Long:
-		return s.longTop(ctx, a, st)
+func (s *Server) top(ctx context.Context, a asking) (any, error) {
+	if a.own.Long {
+		return s.longTop(ctx, a)
 	}
-	reply, err := s.shortTop(ctx, a, columns, st)
+	reply, err := s.shortTop(ctx, a)
 	if rollups := s.kept(&a); errors.Is(err, live.ErrGroups) && len(rollups) > 0 { // which take no memory here
-		if err := s.gatherGroups(&a, &st, rollups); err != nil {
+		if err := s.gatherGroups(&a, rollups); err != nil {
 			return nil, err
 		}
-		return s.longTop(ctx, a, st)
+		return s.longTop(ctx, a)
 	}
 	return reply, err
 }
 
 // shortTop answers a question of the path top from the windows of the job.
-func (s *Server) shortTop(ctx context.Context, a asking, columns []int, st Statement) (any, error) {
-	found, err := s.Windows.Groups(ctx, a.query(a.measure.Name), columns)
+func (s *Server) shortTop(ctx context.Context, a asking) (any, error) {
+	found, err := s.Windows.Groups(ctx, a.query(a.measure.Name), a.columns)
 	if err != nil {
 		return nil, err
 	}
-	reply := TopReply{about: a.of(), Columns: st.Columns, Groups: []group{}, Of: len(found.Groups)}
+	reply := TopReply{about: a.of(), Columns: a.own.Columns, Groups: []group{}, Of: len(found.Groups)}
 	reply.add(found.Answer, len(found.Groups) > 0)
-	shown, err := s.enough(ctx, &a, columns, found.Groups)
+	shown, err := s.enough(ctx, &a, found.Groups)
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +85,11 @@ func (s *Server) shortTop(ctx context.Context, a asking, columns []int, st State
 		reply.Groups = append(reply.Groups, group{g.Group, a.number(g.Value)})
 	}
 	slices.SortFunc(reply.Groups, greater)
-	reply.Groups = reply.Groups[:min(st.Limit, len(reply.Groups))]
+	reply.Groups = reply.Groups[:min(a.own.Limit, len(reply.Groups))]
 	return reply, nil
 }
 
-// greater puts the group with the greater number first, and those without one last.
+// greater puts the group with the greater number first, and groups without one last.
 func greater(a, b group) int {
 	if none := a.Value == nil; none != (b.Value == nil) {
 		if none {
@@ -155,7 +151,7 @@ func columnsOf(q call, job live.Description) (columns []int, err error) {
 }
 
 // enough returns the groups that have enough people to be told of.
-func (s *Server) enough(ctx context.Context, a *asking, columns []int, all []live.Grouped) ([]live.Grouped, error) {
+func (s *Server) enough(ctx context.Context, a *asking, all []live.Grouped) ([]live.Grouped, error) {
 	if s.K == 0 {
 		return all, nil
 	}
@@ -163,7 +159,7 @@ func (s *Server) enough(ctx context.Context, a *asking, columns []int, all []liv
 	if !ok {
 		return nil, nil
 	}
-	counted, err := s.Windows.Groups(ctx, a.query(m.Name), columns)
+	counted, err := s.Windows.Groups(ctx, a.query(m.Name), a.columns)
 	if err != nil {
 		return nil, err
 	}
@@ -198,11 +194,7 @@ func (s *Server) askedList(q call) (asking, error) {
 	return s.askedRows(q, face.List)
 }
 
-func (s *Server) list(ctx context.Context, q call) (any, error) {
-	a, err := s.askedList(q)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) list(ctx context.Context, a asking) (any, error) {
 	answer, err := s.Windows.Ask(ctx, a.query(a.measure.Name))
 	if err != nil {
 		return nil, err
