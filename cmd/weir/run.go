@@ -74,7 +74,6 @@ type runOptions struct {
 	log      *slog.Logger
 	http     net.Listener        // nil: listen as configured
 	resp     net.Listener        // nil: listen as configured, or not at all
-	started  func(addr string)   // the HTTP address, once it listens
 	locks    *redislock.Locks    // nil: no rollup lock
 	owner    string              // the name of this process at the lock
 	outages  *outage.Reporter    // of all jobs; nil: runJobs makes one
@@ -117,9 +116,6 @@ func (o *runOptions) listen(cfg *config.Config) (err error) {
 
 // announce says that the process runs, and where it listens.
 func (o *runOptions) announce(cfg *config.Config, jobs int, version string) {
-	if o.started != nil {
-		o.started(o.http.Addr().String())
-	}
 	at := []any{"version", version, "jobs", jobs, "http", o.http.Addr().String()}
 	if o.resp != nil {
 		at = append(at, "resp", o.resp.Addr().String())

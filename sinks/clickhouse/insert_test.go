@@ -13,58 +13,53 @@ import (
 	"weir/sinks/clickhouse/wire"
 )
 
-// TestSplit: a flush beyond the bounds of a block is inserted as several blocks, also with
-// gzip.
+// TestSplit: a flush beyond the bounds of a block is inserted as several blocks.
 func TestSplit(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	b := stand(t, engine)
-	for _, compress := range []bool{false, true} {
-		c := dial(t, wire.Config{URLs: []string{b.URL}, Database: database, Compress: compress})
-		j := clicks()
-		j.Spec.Chunk = 16
-		s := install(t, c, j)
-		op := operator(t, s.layout.Spec, 0)
-		var docs []string
-		for i := range 16 {
-			docs = append(docs, click(noon+int64(i)*60_000, fmt.Sprintf("/p/%d", i%2), i, fmt.Sprint(i)), `{`)
+	c := dial(t, wire.Config{URLs: []string{b.URL}, Database: database})
+	j := clicks()
+	j.Spec.Chunk = 16
+	s := install(t, c, j)
+	op := operator(t, s.layout.Spec, 0)
+	var docs []string
+	for i := range 16 {
+		docs = append(docs, click(noon+int64(i)*60_000, fmt.Sprintf("/p/%d", i%2), i, fmt.Sprint(i)), `{`)
+	}
+	observe(t, op, 0, 0, noon+3_900_000, docs...)
+	changes := op.Take()
+	changes.Table.Seal()
+	if n := changes.Table.Len(); n != 16 {
+		t.Fatalf("%d rows", n)
+	}
+	// 16 rows, positions and dead letters, the numbers of all windows but the latest, two ledger lines.
+	for limit, want := range map[int]int{1: 65, 10: 9, 1 << 30: 5} {
+		c.limit = limit
+		inserts := 0
+		b.on(func(w http.ResponseWriter, r *http.Request) {
+			inserts++
+			b.engine.ServeHTTP(w, r)
+		})
+		write(t, s, changes)
+		b.off()
+		if inserts != want {
+			t.Errorf("%d rows a block: %d inserts, want %d", limit, inserts, want)
 		}
-		observe(t, op, 0, 0, noon+3_900_000, docs...)
-		changes := op.Take()
-		changes.Table.Seal()
-		if n := changes.Table.Len(); n != 16 {
-			t.Fatalf("%d rows", n)
-		}
-		// 16 rows, positions and dead letters, the numbers of all windows but the latest, two ledger lines.
-		for limit, want := range map[int]int{1: 65, 10: 9, 1 << 30: 5} {
-			c.limit = limit
-			inserts := 0
-			b.on(func(w http.ResponseWriter, r *http.Request) {
-				if inserts++; r.Header.Get("Content-Encoding") == "gzip" != compress {
-					t.Errorf("Content-Encoding %q", r.Header.Get("Content-Encoding"))
-				}
-				b.engine.ServeHTTP(w, r)
-			})
-			write(t, s, changes)
-			b.off()
-			if inserts != want {
-				t.Errorf("%d rows a block: %d inserts, want %d", limit, inserts, want)
-			}
-			for sql, want := range map[string]string{
-				"SELECT sum(hits), count() FROM " + c.Name("clicks_1m"):                      "(16,16)",
-				"SELECT count() FROM " + c.Name("clicks_places"):                             "(16)",
-				"SELECT count() FROM " + c.Name("weir_dead_letters") + " FINAL":              "(16)",
-				"SELECT sum(next - first), count() FROM " + c.Name("weir_ledger") + " FINAL": "(32,2)",
-			} {
-				if got := one(t, c, sql); got != want {
-					t.Errorf("limit %d: %s is %s, want %s", limit, sql, got, want)
-				}
+		for sql, want := range map[string]string{
+			"SELECT sum(hits), count() FROM " + c.Name("clicks_1m"):                      "(16,16)",
+			"SELECT count() FROM " + c.Name("clicks_places"):                             "(16)",
+			"SELECT count() FROM " + c.Name("weir_dead_letters") + " FINAL":              "(16)",
+			"SELECT sum(next - first), count() FROM " + c.Name("weir_ledger") + " FINAL": "(32,2)",
+		} {
+			if got := one(t, c, sql); got != want {
+				t.Errorf("limit %d: %s is %s, want %s", limit, sql, got, want)
 			}
 		}
 	}
 }
 
-// far returns a sink whose inserts a function answers instead of the engine.
-func far(t *testing.T, timeout time.Duration, serve http.HandlerFunc) *Sink {
+// answered returns a sink whose inserts a function answers instead of the engine.
+func answered(t *testing.T, timeout time.Duration, serve http.HandlerFunc) *Sink {
 	t.Helper()
 	engine, database := localtest.Engine(t)
 	b := stand(t, engine)
@@ -82,7 +77,7 @@ func far(t *testing.T, timeout time.Duration, serve http.HandlerFunc) *Sink {
 // TestFlushInPieces: however large a flush is, a statement stays about within its bound.
 func TestFlushInPieces(t *testing.T) {
 	var sizes []int64
-	s := far(t, time.Minute, func(_ http.ResponseWriter, r *http.Request) {
+	s := answered(t, time.Minute, func(_ http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
 		if err != nil {
 			t.Error(err)
@@ -126,7 +121,7 @@ func TestFlushInPieces(t *testing.T) {
 func TestSlowConnection(t *testing.T) {
 	const rows, limit = 1000, 8 << 10 // bytes that come through in time
 	got := 0
-	s := far(t, 500*time.Millisecond, func(w http.ResponseWriter, r *http.Request) {
+	s := answered(t, 500*time.Millisecond, func(w http.ResponseWriter, r *http.Request) {
 		if n, err := io.Copy(io.Discard, r.Body); err != nil || n > limit {
 			<-r.Context().Done()
 			return

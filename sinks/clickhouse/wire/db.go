@@ -45,12 +45,6 @@ type Config struct {
 	// Fsync makes tables that acknowledge an insert when it is on the disk.
 	Fsync bool
 
-	// Compress sends inserts compressed with gzip. A block shrinks to 10 to 25 %,
-	// and each megabyte costs 5 to 10 ms of this process's CPU, several times as
-	// much as making the block. That is worth it if traffic costs money, and never
-	// on loopback.
-	Compress bool
-
 	Log *slog.Logger // slog.Default if nil
 }
 
@@ -175,9 +169,6 @@ func newServer(address string, cfg *Config) (*server, error) {
 		TransportFunc:   func(t *http.Transport) (http.RoundTripper, error) { return answers{t}, nil },
 	}
 	opt.ClientInfo.Products = append(opt.ClientInfo.Products, struct{ Name, Version string }{"weir", "1"})
-	if cfg.Compress {
-		opt.Compression = &ch.Compression{Method: ch.CompressionGZIP, Level: 1}
-	}
 	conn, err := ch.Open(opt)
 	if err != nil {
 		return nil, fmt.Errorf("clickhouse: %w", err)
@@ -204,9 +195,9 @@ func wholeAnswers() ch.Settings {
 var OverflowModes = []string{"read_overflow_mode", "read_overflow_mode_leaf", "group_by_overflow_mode", "sort_overflow_mode", "result_overflow_mode", "timeout_overflow_mode",
 	"timeout_overflow_mode_leaf", "set_overflow_mode", "join_overflow_mode", "distinct_overflow_mode", "transfer_overflow_mode"}
 
-// answers takes an answer for a good one only if all of it says so: status 200, the id of the query,
-// which ClickHouse puts into every answer, no code of an exception, and a body that is whole, and
-// empty unless it has rows in a format.
+// answers takes an answer for a good one only if all of it says so. It has status 200, the id of the query,
+// which ClickHouse puts into every answer, and no code of an exception. Its body is whole, and empty
+// unless it has rows in a format.
 //
 //   - A page of a load balancer or a login may have status 200. It must not acknowledge an insert.
 //   - ClickHouse may send status 200 before it knows how a statement ends. The exception is then in
