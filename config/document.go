@@ -152,7 +152,6 @@ func (r *reader) value(k *key, n *yaml.Node, path string) any {
 	return nil
 }
 
-// sections reads a list of sections.
 func (r *reader) sections(k *key, n *yaml.Node, path string) any {
 	if isNull(n) {
 		return nil

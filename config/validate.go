@@ -108,7 +108,6 @@ func (c *ClickHouse) Where() string {
 	return strings.Join(slices.Concat(c.Addresses()...), ", ")
 }
 
-// servers checks the addresses of ClickHouse.
 func (v *validator) servers(ch *ClickHouse) {
 	if !v.must(len(ch.Shards) == 0 || len(ch.URLs) == 0, "clickhouse.shards", "urls is given too; keep one: urls for one server or its replicas, shards where the database is spread") ||
 		!v.must(len(ch.Shards) != 1, "clickhouse.shards", "one shard only; write its addresses into urls") {

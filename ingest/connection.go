@@ -173,7 +173,6 @@ func (b *connections) dialect(ctx context.Context, broker int32) (dialect, error
 	}
 }
 
-// connect opens a connection.
 func (b *connections) connect(ctx context.Context, broker int32, address string) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

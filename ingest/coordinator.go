@@ -184,7 +184,6 @@ func (c coordinator) commits(ctx context.Context, partitions []int32) (map[int32
 	return found, codeError(worst)
 }
 
-// commit commits offsets.
 func (c coordinator) commit(ctx context.Context, generation int32, member string, next map[int32]int64) error {
 	config := &c.source.config
 	topic := offsetcommit.RequestTopic{Name: config.Topic}

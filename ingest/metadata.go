@@ -130,7 +130,6 @@ func parseMetadata(q *call, name string) (*topic, error) {
 	return t, nil
 }
 
-// of finds a partition.
 func (t *topic) of(partition int32) (leadership, bool) {
 	i, ok := slices.BinarySearchFunc(t.partitions, partition, func(l leadership, p int32) int { return int(l.partition) - int(p) })
 	if !ok {

@@ -79,8 +79,8 @@ func (q *quality) add(now time.Time, c *window.Changes, job string, log *slog.Lo
 	}
 }
 
-// lettersOf returns how many dead letters have an outcome. Where records are arrays of events, that is how
-// many have such an event first of those that are not good, whether or not others of the record count.
+// lettersOf returns how many dead letters have an outcome. A record that is an array of events has the outcome
+// of the first event that is not good, whether or not other events of it count.
 func lettersOf(dead []window.DeadLetter, outcome window.Outcome) (n uint64) {
 	for i := range dead {
 		if dead[i].Outcome == outcome {
@@ -147,7 +147,6 @@ func (p *badShare) add(now time.Time, all, bad uint64, job, are string, log *slo
 	}
 }
 
-// begin starts a new minute.
 func (p *badShare) begin(now time.Time) {
 	p.since, p.all, p.bad = now, 0, 0
 	clear(p.reasons)

@@ -16,8 +16,8 @@ import (
 	"weir/internal/outage"
 )
 
-// This file watches how much of a whole topic the ledger covers, with the
-// partitions of other members and those that no process reads. A flush covers
+// This file watches how much of a whole topic the ledger covers, also of
+// partitions that another member reads, or no process. A flush covers
 // only the owned partitions. Without the watch, no process would notice a
 // partition that another deployment counts into another database.
 
@@ -233,9 +233,9 @@ func (j *Job) startWatch() *watch {
 	return w
 }
 
-// A look at a job at rest finds what the look before found, and looks of the processes of a group find the
-// same. After restAfter looks at rest in a row, and in a process that does not lead, the next ones come after
-// a longer pause, because each costs ClickHouse a query: restPause times as long.
+// A look at a job at rest finds what the look before found, and the processes of a group find the same. Each look
+// costs ClickHouse a query. So after restAfter looks at rest in a row, and in a process that does not lead, the
+// pause is restPause times as long.
 const (
 	restAfter = 20
 	restPause = 4

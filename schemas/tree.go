@@ -44,7 +44,6 @@ func tree(v any) any {
 	return v
 }
 
-// protoSchema returns the schema of a message.
 func protoSchema(m protoreflect.MessageDescriptor) *event.Schema {
 	return &event.Schema{Message: protoTypes{}.of(m), Tree: func(value []byte) (any, error) {
 		d := dynamicpb.NewMessage(m)

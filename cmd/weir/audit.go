@@ -103,7 +103,6 @@ func (a *auditor) run(ctx context.Context) {
 	}
 }
 
-// keep keeps a result.
 func (a *auditor) keep(result httpserver.Audit) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

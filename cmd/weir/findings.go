@@ -145,7 +145,6 @@ type counted struct {
 	epoch     uint8
 }
 
-// take adds a finding.
 func (r *remedy) take(f audit.Finding) {
 	if a := advice(f); !slices.Contains(r.advice, a) {
 		r.advice = append(r.advice, a)

@@ -123,7 +123,7 @@ func (u *up) recover(ctx context.Context, d death, tell func(state string)) (rec
 	return r, nil
 }
 
-// ends returns where the partitions of a job's topic end now, for those that hold records.
+// ends returns where the partitions of a job's topic that hold records end now.
 func (u *up) ends(ctx context.Context, j *config.Job) (map[int32]int64, error) {
 	src, err := source(u.cfg, j, ingest.Database{}, u.log, u.outages, false)
 	if err != nil {

@@ -36,7 +36,6 @@ func tlsConfig(c config.TLS) (*tls.Config, error) {
 	return t, nil
 }
 
-// keyPair reads a client's certificate and key.
 func keyPair(c config.TLS) (tls.Certificate, error) {
 	cert, err := readPEM(c.CertFile)
 	if err != nil {

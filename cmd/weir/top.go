@@ -170,7 +170,6 @@ func (b *board) program(ctx context.Context, in io.Reader, more ...tea.ProgramOp
 	return tea.NewProgram(b, append(more, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(b.out), tea.WithoutSignalHandler())...)
 }
 
-// run runs the program.
 func (b *board) run(p *tea.Program) error {
 	if b.screenLog != nil {
 		b.screenLog.screen.Store(p)

@@ -128,9 +128,8 @@ func loadUp(c *cobra.Command, o config.Options) (*config.Config, *config.Origins
 	return cfg, origins, err
 }
 
-// own refuses settings of another broker or another ClickHouse than those that
-// weir up starts: with its own, weir would count something else than the user
-// expects.
+// own refuses settings of another broker or ClickHouse than weir up starts: with
+// its own, weir would count something else than the user expects.
 func own(cfg *config.Config, origins *config.Origins) error {
 	k, ch := &cfg.Kafka, &cfg.ClickHouse
 	u, err := url.Parse(ch.Addresses()[0][0])
@@ -269,7 +268,6 @@ func (u *up) run(ctx context.Context) (err error) {
 	return err
 }
 
-// broker starts the embedded broker.
 func (u *up) broker(ctx context.Context) (*local.Broker, error) {
 	data := filepath.Join(u.data, "broker")
 	var config map[string]string
@@ -355,7 +353,6 @@ func orFree[T any](u *up, p place, start func(addr string) (T, error)) (T, error
 	return start("127.0.0.1:0")
 }
 
-// migrate creates the tables.
 func (u *up) migrate(ctx context.Context) error {
 	client, err := sinkClient(u.cfg, u.log)
 	if err != nil {

@@ -106,7 +106,6 @@ func checkLost(ctx context.Context, cfg *config.Config, s *window.Spec, place st
 	return nil
 }
 
-// registryOf connects to the schema registry.
 func registryOf(cfg *config.Config) (*schemas.Registry, error) {
 	c := schemas.Config{URL: cfg.Registry.URL, User: cfg.Registry.User, Password: cfg.Registry.Password.Reveal()}
 	for _, s := range cfg.Registry.Schemas {
@@ -152,7 +151,6 @@ func waitLimit(cfg *config.Config) time.Duration {
 	return time.Duration(cfg.Kafka.Session+cfg.Flush.Interval+cfg.ClickHouse.InsertTimeout) + margin
 }
 
-// sinkClient connects to ClickHouse.
 func sinkClient(cfg *config.Config, log *slog.Logger) (*clickhouse.Client, error) {
 	c := &cfg.ClickHouse
 	var t *tls.Config

@@ -66,7 +66,6 @@ func (m Moment) and(o Moment) Moment {
 	return Moment{m.Stamp, slices.Compact(users)}
 }
 
-// merge adds a count of other events.
 func (c *Count) merge(o *Count) {
 	switch by := cmp.Compare(o.First.Stamp, c.First.Stamp); {
 	case c.Hits == 0 || by < 0:

@@ -116,7 +116,6 @@ func during(length string) string {
 	return "window_start > $__fromTime - " + length + " AND window_start <= $__toTime"
 }
 
-// measured adds a panel of a measure.
 func (b *board) measured(q *face.Query, m *window.Measure, p face.Panel) {
 	title := fmt.Sprintf("%s (%s)", m.Name, m.Kind)
 	if p.Title != "" {

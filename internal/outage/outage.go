@@ -78,7 +78,6 @@ func New(log *slog.Logger) *Reporter {
 	return &Reporter{log: log, subjects: map[Subject]*state{}}
 }
 
-// state is the state of one subject.
 type state struct {
 	Subject
 	open atomic.Bool // there is an outage; otherwise Worked does nothing

@@ -4,10 +4,10 @@
 // An owner acquires a lease for some time. The same owner may acquire it again
 // (the lease counts its holds), and only that owner can release or extend it. A
 // lease cannot stop a holder that was suspended past its end from acting as if
-// it still held it. For that, every lease has a fencing number, greater than
-// that of any earlier lease of the same name. The holder sends the number with
-// each operation on the resource that the lock protects, and the resource
-// refuses a number smaller than the greatest that it has seen.
+// it still held it. For that, every lease has a fencing number, greater than the
+// number of any earlier lease of the same name. The holder sends the number with
+// each operation on the protected resource. The resource refuses a number smaller
+// than the greatest that it has seen.
 //
 //	l := redislock.New(&redis.Pool{DialContext: …})
 //	err := l.Do(ctx, "rollup", "worker-1", 30*time.Second,

@@ -14,7 +14,6 @@ type Kind struct {
 	face.Live
 }
 
-// kindOf returns the kind of a measure.
 func kindOf(m *window.Measure) Kind { return Kind{m.Kind.Name, measures.Of(m.Kind).Live} }
 
 // hitsKind answers with a Count.

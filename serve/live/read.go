@@ -44,7 +44,6 @@ func (v *values) each(start event.Time, f func(*window.Value) error) error {
 	return err
 }
 
-// add takes in a row.
 func (v *values) add(row window.Row) {
 	_ = v.each(row.Window(), func(to *window.Value) error { to.Add(row); return nil })
 }

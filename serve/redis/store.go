@@ -236,7 +236,6 @@ func (s *store) drop(it *item) {
 	s.dirty++
 }
 
-// flush drops every item.
 func (s *store) flush() {
 	fresh := newStore()
 	s.index, s.order, s.volatile, s.used = fresh.index, fresh.order, fresh.volatile, 0

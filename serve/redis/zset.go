@@ -17,7 +17,6 @@ var zsetCommands = []command{
 	{name: "zcount", arity: 4, keys: firstKey, family: "sorted set", about: "the number of members with scores in a range", run: zcount},
 }
 
-// score sends a score.
 func (c call) score(v float64) {
 	var room [32]byte
 	c.w.Number(geo.AppendScore(room[:0], v))

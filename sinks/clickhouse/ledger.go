@@ -121,7 +121,6 @@ func (c readCoverage) run(ctx context.Context, all []*coverageRequest) error {
 	return nil
 }
 
-// writeLines writes ledger lines of some jobs.
 type writeLines struct{ *Client }
 
 func (c writeLines) run(ctx context.Context, all [][]ledgerLine) error {

@@ -41,11 +41,11 @@ type mark struct {
 	opened uint64
 }
 
-// sweep is the round from which on to look at rows again, against replicas that
-// lag: what was acknowledged by others may appear on this one behind a rollup
-// that has already looked. A row appears within the time of two inserts and 30 s
-// of its acknowledgement, so the round is the one that was current for that long
-// before the last sweep. Without replicas nothing can lag.
+// sweep is the round from which on to look at rows again, because replicas may
+// lag: a row that others have acknowledged may appear on this one behind a rollup
+// that has already looked. It appears within the time of two inserts and 30 s of
+// its acknowledgement. So the round was current for that long before the last
+// sweep. Without replicas nothing can lag.
 func (s *Sink) sweep(level int, now time.Time, opened uint64) (from uint64, due bool) {
 	if !s.lags {
 		return 0, false
@@ -82,9 +82,8 @@ func (s *Sink) sweepDue(level int, now time.Time) bool {
 // off at any point: all it writes is merged, and how far it came is noted last. See
 // package rounds.
 //
-// watermark is that of the job, as the ledger had it before the call; 0: not
-// known. The windows that end by then are noted to be complete, in each level
-// once it is made of them.
+// watermark is the job's, as the ledger had it before the call; 0: not known.
+// Windows that end by then are noted as complete, in each level once it has them.
 //
 // While the watermark stays within one window, most calls ask the server nothing.
 func (s *Sink) Rollup(ctx context.Context, all bool, watermark event.Time) error {
@@ -126,8 +125,8 @@ func passes(v *schema.Level, from, until event.Time) bool {
 
 // rollup brings one level up to date: it makes windows that have rows of the round up to
 // which the level is done, or later. It writes nothing if there are none to make and
-// the watermark passes no window. With all, the rounds go on past every row that is
-// there, so that none is left in the live tail because its writer stamped it ahead.
+// the watermark passes no window. With all, the rounds go on past every row, so that none
+// stays in the live tail because its writer stamped it ahead.
 func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, watermark event.Time) error {
 	m, d := &s.memos[i], s.level(i)
 	whole := all || !now.Before(m.due)
@@ -215,8 +214,8 @@ func (r rollup) Open(round uint64) error {
 	return err
 }
 
-// Make makes windows of the level anew, but for those whose numbers whole rows gave. A longer rollup must learn
-// of these: they are stamped.
+// Make makes windows of the level anew, but not where whole rows gave the numbers. It stamps these windows, so that a
+// longer rollup learns of them.
 func (r rollup) Make(list []rounds.Window) (err error) {
 	var rows map[int64]uint64
 	switch {
@@ -241,11 +240,10 @@ func (r rollup) Make(list []rounds.Window) (err error) {
 // far the level is on all shards, because each shard's views go by its own table. It waits for
 // the write of this process that is under way.
 //
-// Where the view shows a measure that this process does not count, another process may count it, and the
-// windows that this one has made may lack its values. Where the view goes by another list of rollups, its
-// rollup may be made from other rows than that of this process, and what is done of these says nothing
-// about those. So nothing is noted as done then: the view goes on reading rows, and another process makes
-// these windows too.
+// The view may show a measure that this process does not count. Another process may count it, and the
+// windows that this one has made may lack its values. The view may go by another list of rollups. Then its
+// rollup may be made from other rows than this process knows. In both cases nothing is noted as done: the
+// view goes on reading rows, and another process makes these windows too.
 func (s *Sink) note(ctx context.Context, what string, d making, opened, done uint64, complete event.Time) error {
 	s.noting.Lock()
 	defer s.noting.Unlock()
@@ -315,8 +313,8 @@ func (s *Sink) progress(ctx context.Context, d making) (at progress, err error) 
 }
 
 // count returns the number of rows that each window is made of; with the template differ only of
-// windows that are to be made. It is a query apart from that of Touched, because each can use an index then: this one by
-// window, the other by round.
+// windows that are to be made. Touched has a query of its own, so that each can use an index: this one by window, the
+// other by round.
 func (s *Sink) count(ctx context.Context, d making, template string, list []rounds.Window) (map[int64]uint64, error) {
 	d.windows = list
 	rows := map[int64]uint64{}

@@ -75,7 +75,7 @@ func (c readRounds) run(ctx context.Context, all []*roundRequest) error {
 	})
 }
 
-// round reads the job's current round for a writer, together with those of other jobs: see batcher.
+// round reads the job's current round for a writer, together with the rounds of other jobs: see batcher.
 func (s *Sink) round(ctx context.Context, w *rounds.Writer) (opened uint64, err error) {
 	r := &roundRequest{job: &s.layout.Job}
 	if err := s.client.rounds.do(ctx, w, r); err != nil {

@@ -77,7 +77,7 @@ func numberColumns(l *schema.Layout) []native.Column[window.Row] {
 	}})
 }
 
-// stateRows yields the rows [from, to) of a table, or those that rows has the numbers of.
+// stateRows yields the rows [from, to) of a table, or of the numbers in rows.
 func stateRows(t *window.Table, rows []int, from, to int) iter.Seq[window.Row] {
 	return func(yield func(window.Row) bool) {
 		for n := from; n < to; n++ {
@@ -117,7 +117,6 @@ func foldColumns() []native.Column[ledgerLine] {
 	return append(ledgerColumns(), native.Plain("flushed_at", "DateTime", func(run []byte, l ledgerLine) []byte { return appendSeconds(run, l.flushed) }))
 }
 
-// ledgerColumns returns the columns of the ledger.
 func ledgerColumns() []native.Column[ledgerLine] {
 	all := append(keyColumns(func(l ledgerLine) rowKey { return rowKey{l.job, l.Epoch, l.Partition} }),
 		native.UInt64("chunk", func(l ledgerLine) uint64 { return uint64(l.Chunk) }),

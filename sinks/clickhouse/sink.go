@@ -206,8 +206,8 @@ func (s *Sink) restarted() error {
 	return nil
 }
 
-// writeState writes the rows of a table that are in one statement, from one on, to the shard that
-// they are of, and returns the number of the first behind them. rows and ends are those of divide.
+// writeState writes the next rows of a table, from a number on, to their shard in one statement. It
+// returns the number of the first row behind them. rows and ends come from divide.
 func (s *Sink) writeState(ctx context.Context, t *window.Table, rows, ends []int, from int, round uint64) (int, error) {
 	shard, _ := slices.BinarySearch(ends, from+1)
 	to := min(from+s.most, from+s.client.limit, ends[shard])
@@ -256,9 +256,9 @@ func (s *Sink) writeNumbers(ctx context.Context, t *window.Table) error {
 
 // aim decides how many rows the next statement has, after one that was acknowledged: as many as
 // would have blockBytes if they are like these, but at most four times as many. The table's rows are in an
-// order that makes that likely. If this one took an eighth of its deadline or more, the next one is to take that,
-// unless it would have less than keptBytes, as other blocks have. Nothing but the server's memory depends on it,
-// and whether a flush ends behind a slow connection.
+// order that makes that likely. If this one took an eighth of its deadline or more, the next one is to take an eighth,
+// but has at least keptBytes, as other blocks have. Nothing but the server's memory depends on it, and whether a
+// flush ends behind a slow connection.
 func (s *Sink) aim(rows, sent int, took time.Duration) {
 	goal := blockBytes
 	if share := s.client.Config.InsertTimeout / 8; took > share {
@@ -278,8 +278,9 @@ func (s *Sink) writeDead(ctx context.Context, list []window.DeadLetter) error {
 	return insertAll(ctx, s.client, s.client.Shards[0], "weir_dead_letters", deadColumns(&s.layout.Job), all, func(d *window.DeadLetter) int { return len(d.Payload) + len(d.Reason) })
 }
 
-// divide returns the rows of a sealed table shard by shard, as numbers for Table.Row, each in the
-// order of the table, and where those of each shard end. The numbers are nil if there is one shard.
+// divide returns the numbers of the rows of a sealed table, for Table.Row: shard by shard, and in a shard
+// in the order of the table. ends says where the rows of each shard end. The numbers are nil if there is
+// one shard.
 func (s *Sink) divide(t *window.Table) (rows, ends []int) {
 	if !s.client.Sharded() {
 		return nil, []int{t.Len()}

@@ -108,7 +108,6 @@ func (l *Last) put(h uint64, window int64, member []byte, st Stamp, score uint64
 	}
 }
 
-// merge keeps the later position.
 func (e *lastEntry) merge(st Stamp, score uint64) {
 	if later(st, score, e.stamp, e.score) {
 		e.stamp, e.score = st, score

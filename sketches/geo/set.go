@@ -233,7 +233,6 @@ func (s *Set) link(e entry) {
 	s.blocks[p.block] = slices.Insert(b, p.index, e)
 }
 
-// unlink removes an entry that is there.
 func (s *Set) unlink(e entry) {
 	p, _ := s.find(e)
 	s.blocks[p.block] = slices.Delete(s.blocks[p.block], p.index, p.index+1)

@@ -74,7 +74,6 @@ func (l *Log) forget(until int64) {
 	}
 }
 
-// push appends a time.
 func (l *Log) push(now int64) {
 	if l.n == len(l.ring) {
 		ring := make([]int64, max(1, 2*l.n))

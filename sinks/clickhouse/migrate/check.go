@@ -164,9 +164,9 @@ func checkRights(ctx context.Context, c *wire.DB, on *wire.Replicas) error {
 	return err
 }
 
-// misread compares the shards of the cluster as ClickHouse knows them, by remote_servers in its own
-// configuration, with those of clickhouse.shards, which have these ids. It asks one server of each shard, by a Distributed
-// table as the views do: an account that may read the database may not use the function cluster.
+// misread compares the shards of remote_servers, in ClickHouse's configuration, with clickhouse.shards, whose databases have
+// these ids. It asks one server of each shard through a Distributed table, as the views do: an account that may read
+// the database may not use the function cluster.
 func misread(ctx context.Context, c *wire.DB, inv *Inventory, l *schema.Layout, ids []string) (notes []string) {
 	const all = "weir_schema" + wire.AllShards
 	if _, there := inv.tables[all]; !c.Wide || !there { // weir migrate of this version makes it

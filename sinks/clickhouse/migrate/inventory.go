@@ -175,8 +175,8 @@ func (inv *Inventory) newest(l *schema.Layout) int {
 var spanName = regexp.MustCompile(`^_(\d+)([dhms])_rollup$`)
 
 // lengths returns the rollups of a job, shortest first. It takes those in the layouts
-// from there. Those of other configurations are the ones that the recorded view of windows
-// that are asked for reads; without that view, all that have a table. A table that no
+// from there. The rollups of another configuration are the ones that its recorded view
+// clicks_over reads; without that view, all that have a table. A table that no
 // configuration has any more is no rollup: it gets nothing new, so a longer rollup is not
 // made from it.
 func (inv *Inventory) lengths(r schema.Entry, layouts []*schema.Layout) []schema.Level {

@@ -63,7 +63,7 @@ func Run(ctx context.Context, c *wire.DB, jobs []schema.Job, m Options) ([]State
 	return all, nil
 }
 
-// migrateShard is Run for one shard. ids are those that the shards have, or are to get.
+// migrateShard is Run for one shard. ids are the ids that the shards have, or are to get.
 func migrateShard(ctx context.Context, c *wire.DB, on *wire.Replicas, ids []string, at int, layouts []*schema.Layout, m Options) ([]Statement, error) {
 	inv, err := Take(ctx, c, on, layouts...)
 	if err != nil {

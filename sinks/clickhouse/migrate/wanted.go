@@ -34,9 +34,10 @@ func (inv *Inventory) mark(l *schema.Layout) {
 	l.Levels[0].WholeSince = max(l.Levels[0].WholeSince, inv.whole(l.StateTable())) // which has its states
 }
 
-// wholeFrom returns since when a rollup will be whole that is made anew now, from the rows that are there:
-// state rows or those of the next shorter rollup, for the second both, and its own rows, which have lived for keep seconds so
-// far. It says the same of the state table, whose rows live longer from now on. Like all that goes by what expires, it has a margin, because the making may be late.
+// wholeFrom returns since when a rollup will be whole if it is made anew now. It is made from state rows or rows of the
+// next shorter rollup, the second rollup from both, and from its own rows, which have lived for keep seconds so far. The
+// state table, whose rows live longer from now on, is whole since the same time. There is a margin, because the making
+// may be late.
 func (inv *Inventory) wholeFrom(l *schema.Layout, table string, keep, now int64) int64 {
 	r := inv.registered(l, "")
 	if r == nil {
@@ -158,9 +159,8 @@ func enter(c *wire.DB, rows []schema.Entry) string {
 	return "INSERT INTO " + c.Name("weir_jobs") + " (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES" + strings.Join(values, ",")
 }
 
-// audited returns the jobs that the audit view covers: the newest version of every job
-// that is registered, which may belong to another configuration, or that the layouts
-// are about to register.
+// audited returns the jobs that the audit view covers: the newest version of every job.
+// A job may be registered by another configuration, or the layouts are about to register it.
 func (inv *Inventory) audited(layouts []*schema.Layout) []schema.Entry {
 	newest := map[string]schema.Entry{}
 	add := func(r schema.Entry) {
@@ -191,8 +191,8 @@ func (inv *Inventory) JobsOf(layouts []*schema.Layout) (all []verify.Job) {
 	return all
 }
 
-// newIdentity returns the statement that gives the database an id. ids are those of all shards, if
-// it is one of several.
+// newIdentity returns the statement that gives the database an id. ids are the ids of all shards,
+// if it is one of several.
 func newIdentity(c *wire.DB, id string, ids []string) string {
 	rows := "(" + wire.Text(wire.Identity) + ", " + wire.Text(id) + ")"
 	if len(ids) > 0 {

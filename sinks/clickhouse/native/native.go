@@ -100,7 +100,7 @@ func (w *Writer[R]) stream(c *Column[R], rows iter.Seq[R]) bool {
 	return true
 }
 
-// add writes bytes behind those that are gathered, or gathers them too.
+// add writes bytes behind the gathered ones, or gathers them too.
 func (w *Writer[R]) add(b []byte) bool {
 	if len(b) <= chunkBytes/8 {
 		w.chunk = append(w.chunk, b...)

@@ -17,9 +17,9 @@ const stepBits = 63
 // A state knows of an event only its pane. If the panes of k events are strictly later each,
 // so are the events: that is the lower bound. If there are events t1 < … < tk, their panes are
 // w1 ≤ … ≤ wk: that is the upper bound, where panes may be the same. Both have the greatest
-// number of steps that some panes of the id allow. To take for each step the first pane that
-// is possible leaves the most panes for the steps behind it, so one pass over the panes of an
-// id in their order, and over the steps of a pane in theirs, finds it.
+// number of steps that some panes of the id allow. The first possible pane of each step leaves
+// the most panes for the steps behind it. So one pass finds it: over the panes of an id, and over
+// the steps of each pane, both in their order.
 //
 // Step k in pane w has the place (w << 6) + k. Of the first step only the least place matters, of
 // the last one only the greatest: only those between are gathered.
@@ -79,12 +79,11 @@ func (d idsData) taken(m *schema.Measure) string {
 	return all
 }
 
-// takes returns a condition for the rows of a measure that are of some step, and placed the
-// places of such a row, each in a row of its own; none if the row is of no step.
+// takes returns a condition for the rows of a measure that are of some step.
 //
-// ClickHouse looks a text up in the texts of all steps with its index and once for each
-// different one. It looks through the steps only for what is left then, and not at all where
-// there is one column, of which the texts say the same.
+// ClickHouse looks up each different text once in the texts of all steps, with its index. Only the
+// rows that pass are compared with each step, and none where there is one column: its texts
+// have said it all.
 func (d idsData) takes(m *schema.Measure) string {
 	all := " AND arrayExists(s -> s[1] = " + wire.Text(m.Name) + ", " + stepParts + ")" // of parameters only: ClickHouse reads nothing where it is false
 	for i, c := range d.Layout.By {
@@ -96,13 +95,14 @@ func (d idsData) takes(m *schema.Measure) string {
 	return all
 }
 
+// placed returns the places of a row, each in a row of its own; none if the row is of no step.
 func (d idsData) placed(m *schema.Measure, moment string) string {
 	return fmt.Sprintf("arrayJoin(arrayMap(_k -> toUInt32(bitShiftLeft(%s, 6) + _k), arrayFilter((_k, _s) -> %s, arrayEnumerate(%s), %[3]s)))", d.place(moment), d.taken(m), stepParts)
 }
 
-// Reached returns an expression for the places of the last step that an id takes at least and at
-// most before the last one of the funnel: from the place of the first step, or 0, over these
-// places, in order. After returns an expression that a place is behind another one, in a later
+// Reached returns an expression for two places, at least and at most: of the last step that an id
+// takes before the last one of the funnel. It goes over the places in order, from the place of the
+// first step, or 0. After returns an expression that a place is behind another one, in a later
 // pane.
 func (d idsData) Reached(first, places string) string {
 	next := func(end, behind string) string {

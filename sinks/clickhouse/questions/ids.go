@@ -73,7 +73,6 @@ func (d idsData) both() (all []idsData) {
 	return all
 }
 
-// create returns the view.
 func (d idsData) create() schema.View {
 	name := d.Layout.Spec.Job + "_" + d.name
 	columns := slices.Concat(d.by, d.columns, []schema.Column{{Name: "complete", Type: "UInt8"}})

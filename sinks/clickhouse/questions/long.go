@@ -11,15 +11,15 @@ import (
 	"weir/sinks/clickhouse/wire"
 )
 
-// Questions about a range with very many windows, or with windows whose state rows are no longer
-// kept, are answered from the rollups, by clicks_over and clicks_over_total (over.go). So the
-// numbers are those of the views, as of the last flush.
+// The rollups answer a question about very many windows, or about windows whose state rows are no
+// longer kept, through clicks_over and clicks_over_total (over.go). So its numbers equal the views', as
+// of the last flush.
 //
 // These views are of all group columns and of none. Where a question is about some of the
 // columns, the same statement is asked with these columns, instead of a view.
 
-// Rollups returns the rollups of the job, shortest first, each with the Keep of what it can be asked for, and how long
-// state rows are kept; nothing if no server has what all shards have.
+// Rollups returns the rollups of the job, shortest first. The Keep of each says how far back it can be asked. It also
+// returns how long state rows are kept. It returns nothing if no server has what all shards have.
 func (s *Reader) Rollups() (all []schema.Rollup, states time.Duration) {
 	if s.client.Sharded() && !s.client.Wide {
 		return nil, 0

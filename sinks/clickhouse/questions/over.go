@@ -11,9 +11,9 @@ import (
 	"weir/sinks/clickhouse/wire"
 )
 
-// Windows that people ask for are put together from those that are stored, by views with
-// parameters: one for each form, and the same over all groups. docs/sql.md describes
-// them, schema/over.sql is the statement.
+// Views with parameters put the windows that people ask for together from stored windows. There is
+// one view for each form, and the same over all groups. docs/sql.md describes them, schema/over.sql
+// is the statement.
 
 // A form is a way to cut time into windows. A window is a number of steps. The texts are
 // SQL with {name:Type} for the parameters.
@@ -77,7 +77,7 @@ const (
 	inDates = "%[1]s >= toDateTime({from:Date}, " + zone + ") AND %[1]s < toDateTime({to:Date} + 366, " + zone + ")"
 )
 
-// units are those of a calendar, with the functions that add one to a date.
+// units are the units of a calendar, with the functions that add one to a date.
 var units = [...][2]string{{"day", "addDays"}, {"week", "addWeeks"}, {"month", "addMonths"}, {"quarter", "addQuarters"}, {"year", "addYears"}}
 
 // wrongUnit is a condition that the unit is none of these. unit is the unit, or a day in place of
@@ -239,7 +239,6 @@ func (d overData) view(total string) schema.View {
 	return schema.NewView(d.DB, name, d.columns(), render("over", d))
 }
 
-// columns returns the columns of an answer.
 func (d overData) columns() []schema.Column {
 	all := append(slices.Clone(d.by), schema.Column{Name: "window_start", Type: schema.UTC}, schema.Column{Name: "window_end", Type: schema.UTC}, schema.Column{Name: "hits", Type: "UInt64"})
 	for _, m := range d.Measures() {
@@ -262,7 +261,7 @@ func (d overData) By() string {
 	return b.String()
 }
 
-// Checks returns those of the form, and that the first window is kept: those behind it are kept for longer.
+// Checks returns the checks of the form, and one that the first window is kept: later windows are kept for longer.
 func (d overData) Checks() []check {
 	all := d.checks(d.Layout)
 	if kept := d.Kept(); kept != "" && d.first != "" {
@@ -299,8 +298,8 @@ func (d overData) longest(moment string, done bool) string {
 	return "multiIf(" + strings.Join(all, ", ") + ", 1)"
 }
 
-// Used returns a condition for the rows that make up the answer, of which each is of a window that starts at a
-// moment, of the level with a place, and has a part: see over.sql.
+// Used returns a condition for the rows that make up the answer. A row has the start of its window, the place
+// of its level, and a part: see over.sql.
 func (d overData) Used(moment, place, part string) string {
 	used := d.Within(moment)
 	if d.First {

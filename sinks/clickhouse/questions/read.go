@@ -68,7 +68,7 @@ func (s *Reader) archive(r *window.Range) string {
 }
 
 // counts returns a query for the number of events, as _n, by group and window_start. A name
-// that a statement gives begins with _, as that of no group column and no measure does.
+// that a statement gives begins with _, which no group column and no measure has.
 func (s *Reader) counts(r *window.Range) string {
 	by, where := s.layout.Groups()+"window_start", s.selects(r)
 	sql := "SELECT " + by + ", arraySum(mapValues(maxMap(hits))) AS _n FROM " + s.stateTable() + " WHERE " + where + " GROUP BY " + by
@@ -178,8 +178,7 @@ func (s *Reader) Rows(ctx context.Context, r *window.Range, m int, into *window.
 	})
 }
 
-// whole returns an error if state rows have expired in the range: those that are left would give an answer
-// that is too low.
+// whole returns an error if state rows have expired in the range: the rest would give too low an answer.
 func (s *Reader) whole(ctx context.Context, r *window.Range) error {
 	a := s.archive(r)
 	if a == "" {
@@ -365,8 +364,8 @@ func (s *Reader) Places(ctx context.Context, r *window.Range, m int, last *geo.L
 	return fmt.Errorf("clickhouse: job %s: measure %d holds no places", s.layout.Spec.Job, m)
 }
 
-// DeadLetters returns the last dead letters of the job, at most n: those that were written
-// last by the server's clock, the last first.
+// DeadLetters returns the dead letters of the job that were written last by the server's clock, at
+// most n, the last first.
 func (s *Reader) DeadLetters(ctx context.Context, n int) (all []window.DeadLetter, err error) {
 	sql := fmt.Sprintf("SELECT epoch, toInt32(partition), toInt64(offset), outcome, reason, toUnixTimestamp64Milli(record_time), payload, payload_bytes FROM %s WHERE %s"+
 		" ORDER BY flushed_at DESC, record_time DESC, partition, offset DESC LIMIT 1 BY epoch, partition, offset LIMIT %d",

@@ -24,17 +24,17 @@ import (
 //	    in none of the ⌊G/p⌋-1 panes before it: w-v ≥ ⌊G/p⌋.
 //
 // The same holds if a session goes on after a gap of exactly G, as neither case has that.
-// A sum over panes of both bounds has the sum of what begins between them. Panes are read from
-// ⌈G/p⌉ before the first one of the answer on, so a session that began before the range and
-// goes on is not taken for one that begins.
+// The sums of both bounds over panes have the sum of the sessions between them. Reading begins
+// ⌈G/p⌉ panes before the first one of the answer. So no session that began before the range
+// is taken for one that begins in it.
 //
-// A pair of ids of a set that share a hash is taken for one id. The first event of a session that
-// begins for certain is that of one of them, and begins one of its sessions: the lower bound holds.
-// The upper bound may lack what both begin, because each may hide the pauses of the other. If
-// a pair shares its hash with the chance 2^-32 and each of the f ids of the range begins up to s
-// sessions in a window, that is the sum of f·s/2^32 in the mean, and its variance is at most
-// that of f·2s²/2^32, as (s+t)² ≤ 2s²+2t². In a window an id begins at most every/G of them, rounded up,
-// and no more than in all windows.
+// A pair of ids of a set that share a hash is taken for one id. One of the two has the first event of
+// a session that begins for certain, which begins a session of this id too: the lower bound holds.
+// The upper bound may lack the sessions of both, because each id may hide the pauses of the other.
+// A pair shares its hash with the chance 2^-32. Each of the f ids of the range begins up to s
+// sessions in a window. So the mean of the lack is the sum of f·s/2^32. Its variance is at most
+// the sum of f·2s²/2^32, as (s+t)² ≤ 2s²+2t². In a window an id begins at most every/G sessions,
+// rounded up, and no more than in all windows.
 //
 // What all windows of an answer have together is total_most. It does not depend on their length: each
 // window's bound has room for pairs of its own, but no pair hides more sessions than the two ids begin in

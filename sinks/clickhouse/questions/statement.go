@@ -117,8 +117,8 @@ func unused(l *schema.Layout, name string) string {
 	return name
 }
 
-// valued returns what a statement selects for a number: a column with the name value, or
-// those of a view, where it has several.
+// valued returns what a statement selects for a number: a column with the name value, or the
+// several columns that a view has.
 func valued(m *schema.Measure, number, value string) string {
 	if m.SQL.Parts != nil {
 		return m.SelectList(number)

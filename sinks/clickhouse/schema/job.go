@@ -168,7 +168,7 @@ func base(job string, version int) string {
 }
 
 // Windows yields the lengths of the windows of the job's rollups, shortest first, as names
-// have them: 1m is that of the view clicks_1m and of the table clicks_1m_rollup.
+// have them: 1m in the view clicks_1m and the table clicks_1m_rollup.
 func (j Job) Windows(yield func(name string, length time.Duration) bool) {
 	for _, r := range j.rollups() {
 		if !yield(Span(r.Window), r.Window) {

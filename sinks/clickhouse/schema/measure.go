@@ -137,8 +137,8 @@ func (m *Measure) Packed(state string) string {
 	return fmt.Sprintf(m.SQL.Packed, state)
 }
 
-// states returns the columns that are called name: of states, or computed of them; typ and ttl
-// are those of the states.
+// states returns the columns called name, of states or computed from them. typ and ttl are the
+// states' type and TTL.
 func (m *Measure) states(name, typ, unpacked, ttl string) []Column {
 	extra := "CODEC(" + cmp.Or(m.SQL.Codec, "ZSTD(1)") + ")"
 	if m.SQL.Stored == "" {

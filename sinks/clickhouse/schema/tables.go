@@ -71,8 +71,8 @@ var unanalysed = setting{"auto_statistics_types", "''"}
 var sixteen = setting{"merge_selector_base", "16"}
 
 // synced are settings of every table, 1 with Config.Fsync: an insert is acknowledged when its part is on the
-// disk. A row that says what others hold must not outlive them: a ledger line those that it covers, and
-// what is noted of a rollup the rows of that. So there is no table without.
+// disk. A row that speaks of other rows must not outlive them: a ledger line covers state rows, and the progress of a
+// rollup its rows. So every table has them.
 var synced = []string{"fsync_after_insert", "fsync_part_directory"}
 
 // A setting is one of a table that can be changed later.
@@ -129,7 +129,7 @@ func (t *Table) Addable(col Column) bool {
 }
 
 // Tune returns what the table has no setting of. A setting that the table has stays, because
-// an administrator may have changed it, but for those of Config.Fsync.
+// an administrator may have changed it; the settings of Config.Fsync do not.
 func (t *Table) Tune(c *wire.DB, settings string) (changes []string) {
 	for _, m := range t.merging() {
 		if !strings.Contains(settings, m.name+" = ") {
@@ -376,8 +376,8 @@ func (l *Layout) Tables() []Table {
 }
 
 // forget returns the TTL of a measure's states in the level's rows; empty if they live as
-// long as the rows. The TTL begins when a row was last made, and not with its window, so
-// that longer rollups can be made from the states of a backfill.
+// long as the rows. The TTL begins when a row was last made, and not with its window: so
+// the states of a backfill make longer rollups, too.
 func (v *Level) forget(m *Measure) string {
 	if !m.Expires() || v.KeepStates == 0 || v.Keep > 0 && v.Keep <= v.KeepStates {
 		return ""

@@ -17,7 +17,8 @@ var own = parse(template.New("").Funcs(template.FuncMap{"text": wire.Text}), fil
 // Render returns a statement, from the template with its name.
 var Render = renderer(own)
 
-// Templates returns what renders the statements of another room. Their templates may have those of this one in them.
+// Templates returns a function that renders the statements of another room. Their templates may use the templates of this
+// room.
 func Templates(files embed.FS) func(name string, data any) string {
 	return renderer(parse(template.Must(own.Clone()), files))
 }

@@ -10,8 +10,8 @@ import (
 	"weir/sinks/clickhouse/wire"
 )
 
-// A View says how a view should be. Its comment tells it from others of the name, as those of
-// another configuration, or one that a tool has made.
+// A View says how a view should be. Its comment tells it from a view of the same name that another
+// configuration or a tool has made.
 type View struct{ Name, SQL, Comment string }
 
 // CreateView begins the statement of a view.
@@ -66,7 +66,7 @@ type LevelData struct {
 	First  bool   // it is made from state rows
 
 	only   func(*Measure) bool // the measures; nil: all
-	chosen string              // a condition for the windows of state rows that are read; empty: those of the live tail
+	chosen string              // a condition for the windows of state rows that are read; empty: the windows of the live tail
 	wide   bool                // it reads the tables of all shards: see wide.go
 }
 
@@ -211,7 +211,7 @@ func (d LevelData) Measures() []*Measure {
 	return all
 }
 
-// Additive returns those that add up.
+// Additive returns the measures that add up.
 func (d LevelData) Additive() []*Measure {
 	return slices.DeleteFunc(d.Measures(), func(m *Measure) bool { return !m.Additive() })
 }

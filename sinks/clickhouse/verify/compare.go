@@ -23,17 +23,16 @@ type comparison struct {
 	ago     func(s int64) string // SQL expression for the time s seconds ago
 }
 
-// begun returns an SQL expression for the time at which the level began to be made from the one
-// below, or the table of that was made or got another keep.
+// begun returns an SQL expression for a time: since then the level is made from the one below, whose
+// table has had the same keep.
 func (k comparison) begun() string {
 	below := k.Below.Table
 	return fmt.Sprintf("(SELECT toDateTime(max(applied_at)) FROM %s WHERE object IN (%s, %s, %s))",
 		k.DB.Name("weir_schema"), wire.Text(below), wire.Text(below+" ttl"), wire.Text(k.Level.Table+schema.Progressed))
 }
 
-// lacking returns a query for the windows of which the rows that the level is made from may lack
-// some themselves: those in the live tail of the level below. done returns the round up to which
-// the rollup of that length is done.
+// lacking returns a query for the windows in the live tail of the level below, whose rows may lack
+// some events. done returns the round up to which the rollup of that length is done.
 func (k comparison) lacking(done func(seconds int64) string) string {
 	var tails []string
 	for _, below := range k.Shorter() {
@@ -93,8 +92,8 @@ func (k comparison) Several() bool {
 	return len(k.Measures()) > 0 && (k.First && !k.Same() || !k.First && k.Below.Seconds != k.Seconds())
 }
 
-// HasStates reports whether the rollup has states of a measure, and Apart whether those that it is made from are in
-// another table than its hits.
+// HasStates reports whether the rollup has states of a measure. Apart reports whether it is made from states in another
+// table than its hits.
 func (k comparison) HasStates(m *schema.Measure) bool { return !k.First || m.Additive() }
 func (k comparison) Apart(m *schema.Measure) bool     { return k.Second() && !m.Additive() }
 

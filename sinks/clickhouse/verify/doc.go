@@ -1,5 +1,5 @@
-// Package verify reads the numbers of a database that package audit compares, and makes the view weir_audit,
-// which makes the same checks for a reader who has only SQL.
+// Package verify reads the numbers of a database for package audit. It also makes the view weir_audit, which
+// makes the same checks for a reader who has only SQL.
 //
 // Files:
 //

@@ -50,12 +50,11 @@ func (e *Error) Message() string {
 func (e *Error) Fatal() bool { return e.Action != "" }
 
 // fatal has the error codes that another attempt would get too, because the schema, the
-// account or the statement is at fault, each with the remedy. All other errors count as temporary
-// (too many parts, memory, quotas, time-outs, lost replicas, full disks, a lost
-// answer), because another attempt loses nothing, while giving up stops the
-// stream. Two codes that look fatal are not: 242 TABLE_IS_READ_ONLY comes from
-// a replica that has lost Keeper for a while, and 33 CANNOT_READ_ALL_DATA from
-// a connection that broke in the middle of a block.
+// account or the statement is at fault, each with the remedy. All other errors count as temporary:
+// too many parts, memory, quotas, time-outs, lost replicas, full disks, a lost answer. Another
+// attempt loses nothing, while giving up stops the stream. Two codes look fatal and are not: a
+// replica that has lost Keeper for a while sends 242 TABLE_IS_READ_ONLY, and 33
+// CANNOT_READ_ALL_DATA follows a connection that broke in the middle of a block.
 var fatal = map[int32]string{
 	16:              SchemaAction,  // NO_SUCH_COLUMN_IN_TABLE
 	20:              SchemaAction,  // NUMBER_OF_COLUMNS_DOESNT_MATCH
@@ -88,8 +87,7 @@ func mistaken(err error) bool {
 	return errors.As(err, &e) && (e.Code == 36 || e.Code == 62 || e.Code == 395) // BAD_ARGUMENTS, SYNTAX_ERROR, FUNCTION_THROW_IF_VALUE_IS_NON_ZERO
 }
 
-// broken reports whether an error is that of a connection that was closed before the answer was
-// whole.
+// broken reports whether a connection was closed before the answer was whole.
 func broken(err error) bool {
 	for _, of := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
 		if errors.Is(err, of) {

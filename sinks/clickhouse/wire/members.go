@@ -11,8 +11,8 @@ import (
 )
 
 // Members is the object under which weir_schema of each shard keeps the ids of all shards, in
-// their order. The shard of a group depends on the number of the shards and their order, so
-// weir counts into shards only if they are the ones with which the database was made.
+// their order. The shard of a group depends on both, so weir counts only into the shards with
+// which the database was made.
 const Members = "shards"
 
 const (
@@ -84,10 +84,10 @@ func (r *Replicas) membership(ctx context.Context) (m membership, err error) {
 	return m, err
 }
 
-// Members returns the ids of the shards: those that they have, or new ones. It returns nil if
-// there is only one shard. It refuses shards that are not the ones with which the database was
-// made, all of them and in their order. The home shard is set up last; so if it says nothing of
-// the others, setting up was broken off, and goes on with the ids that the others say.
+// Members returns the ids of the shards, new ones where they have none, and nil if there is only one
+// shard. It refuses other shards than the database was made with, and another order. The home shard
+// is set up last. So if it says nothing of the others, setting up was broken off, and goes on with
+// the ids that the others say.
 func (c *DB) Members(ctx context.Context) ([]string, error) {
 	if !c.Sharded() {
 		return nil, nil

@@ -80,10 +80,9 @@ func (r *Replicas) question(ctx context.Context, what, sql string, row func(scan
 	return r.query(ch.Context(ctx, ch.WithSettings(whileAwaited)), what, sql, row)
 }
 
-// whileAwaited are settings with which the server ends a question when weir closes its connection,
-// because the answer took too long or nothing waits for it any more. Without them the server goes on
-// to the end, and more and more questions that were given up run at a time. It looks after such
-// statements only as may write nothing.
+// whileAwaited are settings with which the server ends a question when weir closes its connection.
+// Without them the server goes on to the end, and ever more questions that were given up run at a
+// time. The server does this only for statements that may write nothing.
 var whileAwaited = ch.Settings{"readonly": 2, "cancel_http_readonly_queries_on_client_close": 1}
 
 // once calls f with the server that is asked. After an error the next one is asked from
@@ -140,8 +139,8 @@ func (r *Replicas) same(ctx context.Context, s *server) error {
 	return nil
 }
 
-// CheckSame returns an error if a server that answers has another database than the others.
-// Those that do not answer are checked before they are asked.
+// CheckSame returns an error if a server that answers has another database than the others. A server
+// that does not answer now is checked before it is asked.
 func (r *Replicas) CheckSame(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

@@ -11,10 +11,10 @@ import (
 )
 
 // Shards are the parts of a database that is spread over servers. Every shard has all tables.
-// State rows and rollups of a group are on one shard, which a hash of the group chooses, so a
-// rollup is made from rows of its own shard, however long its windows are; positions are on
-// the shard of their member. Everything that is about the whole job is on the first shard
-// alone, the home shard: the ledger, dead letters, and the current round.
+// A hash of the group chooses the shard of its state rows and rollups. So a rollup is made from
+// rows of its own shard, however long its windows are. Positions are on the shard of their member.
+// The ledger, dead letters and the current round are about the whole job. They are on the
+// first shard alone, the home shard.
 //
 // A flush writes the rows of all shards before the first ledger line, so a position is
 // durable when each shard has its rows. Rounds (package rounds) do not care where rows are:
