@@ -156,7 +156,7 @@ bench-compare: tools build portable ## builds of weir against each other on one 
 	bin/bench-pipeline -events $(EVENTS) -compare $(BUILDS) $(ARGS)
 
 bench-profile: EVENTS ?= 10000000
-bench-profile: tools build ## CPU profile, and heap at the end, of weir in the main job, into bin/profile; see docs/performance.md
+bench-profile: tools build ## CPU profile, and heap at the end, of weir in the main job, into bin/profile
 	go build -tags profile -trimpath -o bin/weir-profile ./cmd/weir
 	go -C bench build -o ../bin/bench-pipeline ./pipeline
 	rm -rf bin/profile && mkdir bin/profile

@@ -43,7 +43,10 @@ func TestRunbookAlerts(t *testing.T) {
 		return found
 	}
 	labels := pairs(read("docs", "metrics.md"), "^\\| `(weir_\\w+)` \\| \\w+ \\| ([^|]*) \\|")
-	sections := pairs(read("docs", "runbook.md"), "^\\| `(Weir\\w+)` \\| \\[[^]]*\\]\\(#([a-z-]+)\\) \\|$")
+	sections := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^## (.*)$").FindAllStringSubmatch(read("docs", "runbook.md"), -1) {
+		sections["docs/runbook.md#"+strings.ReplaceAll(strings.ToLower(m[1]), " ", "-")] = true
+	}
 	for _, r := range rules.Groups[0].Rules {
 		figure := regexp.MustCompile(`weir_\w+`).FindString(r.Expr)
 		has, ok := labels[figure]
@@ -55,11 +58,11 @@ func TestRunbookAlerts(t *testing.T) {
 				t.Errorf("%s: %s has no label %s", r.Alert, figure, name)
 			}
 		}
-		if got, want := r.Annotations["runbook"], "docs/runbook.md#"+sections[r.Alert]; sections[r.Alert] == "" || got != want {
-			t.Errorf("%s: the rule leads to %s, the runbook's table to %q", r.Alert, got, sections[r.Alert])
+		if to := r.Annotations["runbook"]; !sections[to] {
+			t.Errorf("%s: the rule leads to %s, which is no section of the runbook", r.Alert, to)
 		}
 	}
-	if n := len(rules.Groups[0].Rules); n != len(sections) || n < 10 || len(rules.Groups) != 1 {
-		t.Errorf("%d rules in %d groups, and %d in the runbook", n, len(rules.Groups), len(sections))
+	if n := len(rules.Groups[0].Rules); n < 10 || len(rules.Groups) != 1 {
+		t.Errorf("%d rules in %d groups", n, len(rules.Groups))
 	}
 }

@@ -5,7 +5,7 @@
 //	make bench-pipeline            # ten million events
 //	make bench-pipeline EVENTS=2000000
 //	make bench-compare BUILDS=bin/weir,bin/weir-portable   # builds against each other
-//	make bench-profile             # profiles of one build: docs/performance.md
+//	make bench-profile             # profiles of one build
 //
 // Each side reads the same topic in a process of its own; the measure is that
 // process's user and system time. Each side reads the topic once before it is
