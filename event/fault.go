@@ -21,7 +21,7 @@ func (r *Reader) Explain(value []byte, err error) string {
 		r.faults, _ = NewScanner(nil) // no path is wrong
 	}
 	again := r.faults.Scan(doc, nil)
-	if again == nil || !errors.Is(err, again) || again == ErrEmpty || again == ErrNotObject {
+	if again == nil || !errors.Is(err, again) || errors.Is(again, ErrEmpty) || errors.Is(again, ErrNotObject) {
 		return err.Error()
 	}
 	return fmt.Sprintf("%v%s%sbyte %d", err, faultOf(doc, r.faults.ErrOffset(), err), Place, r.faults.ErrOffset())
@@ -54,9 +54,9 @@ var faults = []struct{ begins, is string }{
 func faultOf(doc []byte, at int, err error) string {
 	rest := string(doc[at:min(len(doc), at+10)])
 	switch {
-	case err == ErrTrailing && rest != "" && strings.Contains(`{["`, rest[:1]):
+	case errors.Is(err, ErrTrailing) && rest != "" && strings.Contains(`{["`, rest[:1]):
 		return ": another document"
-	case err != ErrSyntax && err != ErrNumber:
+	case !errors.Is(err, ErrSyntax) && !errors.Is(err, ErrNumber):
 		return ""
 	case rest != "" && strings.Contains("}]", rest[:1]) && bytes.HasSuffix(bytes.TrimRight(doc[:at], " \t\r\n"), []byte(",")):
 		return ": a comma with nothing behind it"

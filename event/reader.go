@@ -163,7 +163,7 @@ func (r *Reader) choose(rec *Record) (need SchemaID, ok bool) {
 		} else {
 			id, r.body, r.err = frame(rec.Value, r.format == Protobuf)
 		}
-		if r.err == ErrNoFrame && rec.Envelope != nil {
+		if errors.Is(r.err, ErrNoFrame) && rec.Envelope != nil {
 			rec.Envelope.Headers.Each(func(name, _ []byte) {
 				if bytes.HasPrefix(name, apicurioHeader) {
 					r.err = ErrApicurio
