@@ -28,6 +28,20 @@ func stored(good uint64, dead ...window.DeadLetter) *window.Changes {
 	return c
 }
 
+// TestStatusOfValues: the status adds up what measures with bad: skip left out, and events of records without a time.
+func TestStatusOfValues(t *testing.T) {
+	j := &Job{}
+	j.status.init(&Config{Spec: &window.Spec{Job: "clicks", Measures: []window.Measure{{Name: "users"}, {Name: "sum", Bad: "skip"}, {Name: "max", Bad: "skip"}}}, Log: slog.New(slog.DiscardHandler)})
+	if s := j.Status(); s.Skipped != nil || s.Timeless != 0 {
+		t.Errorf("at first %v and %d", s.Skipped, s.Timeless)
+	}
+	j.status.counted(&window.Changes{Skipped: []uint64{0, 3, 0}, Timeless: 2})
+	j.status.counted(&window.Changes{Skipped: []uint64{0, 4, 0}})
+	if s := j.Status(); len(s.Skipped) != 2 || s.Skipped["sum"] != 7 || s.Skipped["max"] != 0 || s.Timeless != 2 {
+		t.Errorf("then %v and %d", s.Skipped, s.Timeless)
+	}
+}
+
 // TestQuality: a warning about bad records has the share, the most frequent
 // reason and an example. It comes at once, then once a minute, and when it is
 // over.

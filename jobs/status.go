@@ -31,6 +31,8 @@ type Status struct {
 	Events map[string]uint64 `json:"events,omitempty"`
 	// Skipped counts, by measure with bad: skip, the values that it could not take.
 	Skipped map[string]uint64 `json:"skipped,omitempty"`
+	// Timeless counts the events of records without a time of their own, with which the event's cannot be compared.
+	Timeless uint64 `json:"without_record_time,omitempty"`
 
 	Flushes        uint64        `json:"flushes"`
 	FlushFailures  uint64        `json:"flush_failures"`
@@ -246,6 +248,7 @@ func (b *board) counted(c *window.Changes) {
 	for m, n := range c.Skipped {
 		b.skipped[m] += n
 	}
+	b.s.Timeless += c.Timeless
 	b.quality.add(time.Now(), c, b.cfg.Spec.Job, b.cfg.Log)
 	b.s.Malformed = b.quality.malformed.warning
 }

@@ -28,6 +28,8 @@ type Changes struct {
 	Capped uint64
 	// Skipped is, by measure, how many bad values Measure.Bad left out. It is for metrics only and never stored.
 	Skipped []uint64
+	// Timeless is how many events are of records without a time of their own. It is for metrics only and never stored.
+	Timeless uint64
 }
 
 // Sent are rows that a sink has inserted and not acknowledged. A process that loses them counts their
@@ -153,6 +155,7 @@ func (c *Changes) Merge(o *Changes) {
 	}
 	c.Events.plus(&o.Events)
 	c.Capped += o.Capped
+	c.Timeless += o.Timeless
 	if c.Skipped == nil {
 		c.Skipped = o.Skipped
 	} else {

@@ -41,6 +41,7 @@ type Decoder struct {
 
 	readings []reading // by measure
 	skipped  []uint64  // by measure: bad values that it skips
+	timeless uint64    // events of records without a time of their own
 	wholes   []*wholes // by field, those that a measure may ask for
 
 	// The partition and its epoch.
@@ -329,6 +330,9 @@ func (d *Decoder) record(e Entry) event.Time {
 func (d *Decoder) compareTimes() {
 	s := d.spec
 	for _, e := range d.live {
+		if d.events[e].Time < aRecordsTime {
+			d.timeless++
+		}
 		switch t, record := d.times[e], d.record(e); {
 		case record > t+s.Lateness: // t has bounds, and a record's time has none: it may be any int64
 			d.refuse(e, Late, "older than the record by more than lateness")

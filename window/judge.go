@@ -13,6 +13,23 @@ type Judge struct {
 	decoder    *Decoder
 	partitions map[int32]*Partition
 	verdict    Verdict
+	found      Found
+}
+
+// Found is what the events that a judge has had verdicts about have for the job.
+type Found struct {
+	Paths    map[string]uint64 // events with a value, by each path that the job reads
+	Measures []Values          // of the events that count, by measure
+	Timeless uint64            // events of records without a time of their own
+}
+
+// Values are those that a measure takes.
+type Values struct {
+	All     uint64
+	Empty   uint64 // texts
+	Quoted  uint64 // texts, as serializers of JSON write keys and headers
+	Rounded uint64 // with digits beyond the scale
+	Skipped uint64 // besides: values that it cannot take, with bad: skip
 }
 
 // A Verdict is the outcome of one record, or of the records of an unreadable batch.
@@ -51,8 +68,16 @@ func NewJudge(spec *Spec) (*Judge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("window: job %s: %w", spec.Job, err)
 	}
-	return &Judge{spec: spec, decoder: d, partitions: map[int32]*Partition{}}, nil
+	j := &Judge{spec: spec, decoder: d, partitions: map[int32]*Partition{}}
+	j.found = Found{map[string]uint64{}, make([]Values, len(spec.Measures)), 0}
+	for _, path := range d.paths {
+		j.found.Paths[path] = 0
+	}
+	return j, nil
 }
+
+// Found returns what was found so far.
+func (j *Judge) Found() *Found { return &j.found }
 
 // Before returns the offset from which a judge must read, so that its verdicts from an
 // offset on are the outcomes that the ledger counts: that offset itself, or the beginning
@@ -101,6 +126,7 @@ func (j *Judge) Observe(b *event.Batch, tell func(*Verdict) error) error {
 				return err
 			}
 			pt.decide(j.decoder)
+			j.look(warm)
 			if done > 0 {
 				j.advance(pt, rec.Offset+1)
 			}
@@ -114,6 +140,44 @@ func (j *Judge) Observe(b *event.Batch, tell func(*Verdict) error) error {
 	}
 	j.advance(pt, b.Next)
 	return nil
+}
+
+// look notes what the events of the block have, unless they are only remembered, and clears it: an event that cannot
+// be read has no values, but those of the block before.
+func (j *Judge) look(warm bool) {
+	d := j.decoder
+	for e := range Entry(len(d.events)) {
+		for at, path := range d.paths {
+			if !d.Absent(e, at) && !warm {
+				j.found.Paths[path]++
+			}
+		}
+	}
+	for m := range d.readings {
+		r, of, to := &d.readings[m], &j.spec.Measures[m], &j.found.Measures[m]
+		for _, e := range r.takes {
+			if d.outcomes[e] == Counted && !warm {
+				to.add(d.Value(e, r.at), of)
+			}
+		}
+		to.Skipped += d.skipped[m]
+	}
+	j.found.Timeless += d.timeless
+	d.timeless = 0
+	clear(d.skipped)
+	clear(d.vals[:len(d.events)*d.width])
+}
+
+func (to *Values) add(v *event.Value, of *Measure) {
+	to.All++
+	if n := len(v.Bytes); v.Type == event.String && n == 0 {
+		to.Empty++
+	} else if v.Type == event.String && n > 1 && v.Bytes[0] == '"' && v.Bytes[n-1] == '"' {
+		to.Quoted++
+	}
+	if _, _, exact := v.Scaled(of.Scale); of.Round && !exact {
+		to.Rounded++
+	}
 }
 
 // tell passes the verdicts about the events of the block to tell, or the one about the record if it has no events.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"weir/event"
+	"weir/measures/hll"
+	"weir/measures/sum"
 	. "weir/window"
 )
 
@@ -112,5 +114,46 @@ func TestJudge(t *testing.T) {
 	enough := errors.New("enough")
 	if err := j.Observe(&b, func(*Verdict) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("%v, want %v", err, enough)
+	}
+}
+
+// TestFound: a judge knows what the events that count have for each measure, and where events have values. What it only
+// remembers is not among them, nor what an unreadable event seems to have of the one before.
+func TestFound(t *testing.T) {
+	s := plainSpec()
+	s.Dedupe = &Dedupe{Path: "id", Exact: true}
+	s.Where = []Condition{{Path: "action", NotIn: []string{"no"}}}
+	s.Measures = []Measure{{Name: "users", Kind: hll.Kind, Path: "[user][page]", Optional: true}, {Name: "one", Kind: hll.Kind, Path: "page", Optional: true},
+		{Name: "sum", Kind: sum.Sum, Path: "n", Scale: 1, Round: true, Bad: "skip", Default: "2", HasDefault: true}}
+	events := []string{
+		`{"ts":1763600000000,"id":0,"user":"w","page":"p","n":1}`, // remembered
+		`{"ts":1763600000000,"id":1,"user":"","page":"","n":0.25}`, `{"ts":1763600000000,"id":2,"user":"","page":"\"p\"","n":"x"}`, `{"ts":1763600000000,"id":2,"page":"p"}`, `{"ts":1763600000000,"id":3,"page":"\"","n":null}`,
+		`{"ts":1763600000000,"id":4,"page":"p","action":"no"}`, `{"ts":1763600000000,"id":`, ``, `{"ts":1763600000000,"id":5}`,
+	}
+	for _, each := range []string{"", "list"} {
+		s.Each = each
+		j, err := NewJudge(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Start(0, 0, 1)
+		b := event.Batch{Next: int64(len(events))}
+		for i, value := range events {
+			if each != "" && value != "" {
+				value = `{"list":[` + value + `]}`
+			}
+			b.Records = append(b.Records, event.Record{Offset: int64(i), Time: 1_763_600_000_000, Value: []byte(value)})
+		}
+		b.Records[8].Time = 7
+		if err := j.Observe(&b, func(*Verdict) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		got := j.Found()
+		if want := []Values{{All: 2, Quoted: 1}, {All: 3, Empty: 1, Quoted: 1}, {All: 3, Rounded: 1, Skipped: 1}}; fmt.Sprint(got.Measures) != fmt.Sprint(want) {
+			t.Errorf("each %q: %+v, want %+v", each, got.Measures, want)
+		}
+		if want := map[string]uint64{"ts": 6, "id": 6, "user": 2, "page": 5, "n": 2, "action": 1}; !maps.Equal(got.Paths, want) || got.Timeless != 1 {
+			t.Errorf("each %q: %v, want %v; %d without a time", each, got.Paths, want, got.Timeless)
+		}
 	}
 }

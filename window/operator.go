@@ -301,8 +301,8 @@ func (o *Operator) collect(pt *Partition) {
 // Take returns everything that was counted since the last Take, and leaves the
 // operator with an empty table. The Changes share nothing with the operator.
 func (o *Operator) Take() *Changes {
-	c := &Changes{Table: o.table, Outcomes: o.outcomes, Events: o.events, Skipped: o.decoder.skipped}
-	o.decoder.skipped = make([]uint64, len(o.spec.Measures))
+	c := &Changes{Table: o.table, Outcomes: o.outcomes, Events: o.events, Skipped: o.decoder.skipped, Timeless: o.decoder.timeless}
+	o.decoder.skipped, o.decoder.timeless = make([]uint64, len(o.spec.Measures)), 0
 	for _, p := range o.sorted() {
 		pt := o.partitions[p]
 		if !pt.moved {

@@ -197,13 +197,19 @@ func TestRecordWithoutTime(t *testing.T) {
 		op := newOperator(t, s)
 		op.Start(Plan{})
 		var got []string
+		timeless := uint64(0)
 		for i, ts := range []event.Time{now, now + 1000, now - 3_600_001, now + 600_001} {
 			observe(t, op, event.Batch{First: int64(i), Next: int64(i) + 1, Records: []event.Record{{Offset: int64(i), Time: c.record, Value: fmt.Appendf(nil, `{"ts":%d,"id":%d}`, ts, i/2)}}})
-			for f, n := range op.Take().Outcomes {
+			c := op.Take()
+			timeless += c.Timeless
+			for f, n := range c.Outcomes {
 				if n > 0 {
 					got = append(got, Outcome(f).String())
 				}
 			}
+		}
+		if none := c.record < 31_536_000_000; (timeless == 4) != none || timeless > 0 != none {
+			t.Errorf("a record of %d: %d events without its time", c.record, timeless)
 		}
 		if got := strings.Join(got, " "); got != c.want {
 			t.Errorf("a record of %d: %s, want %s", c.record, got, c.want)

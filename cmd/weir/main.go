@@ -14,6 +14,7 @@
 //	repair.go     weir repair
 //	infer.go      weir infer: what is in a topic, and a job that reads it
 //	sample.go     weir check --sample: the newest records under a job's rules
+//	values.go     what these have for each measure, and at each path
 //	tap.go        weir tap: records as they come, with their outcomes
 //	check.go      weir check: one line for each thing it looks at
 //	scale.go      what check says of a job's chunk at the rate of its topic, and of racks

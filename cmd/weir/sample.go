@@ -20,6 +20,7 @@ import (
 const (
 	sampleBytes  = 64 << 20 // of values
 	sampleGroups = 5        // groups that are named
+	keptRecords  = 1000     // whose paths are looked at
 )
 
 // sampleTimeout is how long a sample may take; a variable as checkTimeout is.
@@ -93,12 +94,13 @@ func (k *checker) sample(cfg *config.Config, j *config.Job, src *ingest.Source, 
 		k.warn("sample", subject, "topic "+j.Topic+" holds no records now: nothing to sample")
 		return
 	}
-	partitions, from := len(spans), map[int32]int64{}
+	from := map[int32]int64{}
 	for p, span := range spans {
 		from[p] = span.First
 	}
 	s := newSample()
-	err = readJob(ctx, cfg, j, src, &reading{spans: spans, tell: s.add}, from)
+	r := &reading{spans: maps.Clone(spans), tell: s.add}
+	err = readJob(ctx, cfg, j, src, r, from)
 	if err != nil && ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		s.cut, err = fmt.Sprintf("; stopped after %s", sampleTimeout), nil
 	}
@@ -106,7 +108,11 @@ func (k *checker) sample(cfg *config.Config, j *config.Job, src *ingest.Source, 
 		fail(err)
 		return
 	}
-	k.report(j, s, partitions)
+	k.report(j, s, len(spans))
+	k.values(j, s, r.judge.Found())
+	if err := k.paths(ctx, cfg, j, src, newestOf(all, min(n, keptRecords)), r.judge.Found()); err != nil {
+		k.warn("sample", subject, "the paths of the records are not known: "+err.Error())
+	}
 }
 
 // add counts a verdict.

@@ -9,6 +9,7 @@
 // are. Each record becomes a tree, as encoding/json makes it, and all else is the same for every format.
 //
 //	infer.go    the facts: what is at each path
+//	paths.go    the paths of all values, as a job writes them
 //	records.go  trees of records
 //	roles.go    what a job makes of a field
 //	job.go      the text

@@ -87,6 +87,12 @@ func (w *watched) tiles() {
 			t.show({ now: at(9), audit: { at: at(5), mismatches, found: [] }, jobs: [] });
 			return t.body.querySelector(".audit").textContent;
 		}).join(" ")`), "Audit: 1 mismatch at 1970-01-01 00:05:00. Audit: 2 mismatches at 1970-01-01 00:05:00.")
+	is("values that are skipped, and records without a time", with("tiles.js", `const t = new of.Health(page);
+		const job = { job: "j", trouble: [], lag: 0, records: { counted: 3 }, partitions: [] };
+		return [job, { ...job, skipped: { sum: 4, none: 0 }, without_record_time: 2 }].map((j) => {
+			t.show({ now: at(9), audit: null, jobs: [j] });
+			return [...t.body.querySelectorAll(".facts div")].slice(4).map((e) => e.className + " " + [...e.children].map((c) => c.textContent).join(" ")).join(",");
+		}).join("|")`), " counted 3| counted 3,bad skipped by sum 4, skipped by none 0, without a record's time 2")
 	is("a group of two columns", with("tiles.js", `const t = new of.Top(page);
 		for (const column of page.job.by) t.show({ measure: "hits", from: at(0), columns: [column], of: 1, groups: [{ group: ["a"], value: 1, error: 0 }] });
 		t.list.querySelector("button").click();

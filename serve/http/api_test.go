@@ -210,6 +210,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	sample := jobs.Status{
 		Job: "clicks", State: "running", Records: map[string]uint64{"counted": 7}, Events: map[string]uint64{"counted": 70}, LastFlush: noon, LastError: "no", Complete: 1,
+		Skipped: map[string]uint64{"sum": 4}, Timeless: 2,
 		Partitions: []jobs.PartitionStatus{{Partition: 1, Next: 1030, Durable: 7, Lag: 3, Watermark: 1}},
 	}
 	text, err := json.Marshal(HealthReply{Now: noon, Jobs: []JobHealth{healthOf(sample, 1024)}})
@@ -223,7 +224,7 @@ func TestOpenAPI(t *testing.T) {
 	if err := schema(t, json.RawMessage(`{"$ref":"#/components/schemas/Health"}`)).Validate(value); err != nil {
 		t.Errorf("health: %v", err)
 	}
-	if !strings.Contains(string(text), `"records":{"counted":7},"events":{"counted":70},`) || !strings.Contains(string(text), `"chunk":{"number":1,"offsets":6,"size":1024}`) || !strings.Contains(string(text), `"trouble":["no"]`) {
+	if !strings.Contains(string(text), `"records":{"counted":7},"events":{"counted":70},"skipped":{"sum":4},"without_record_time":2,`) || !strings.Contains(string(text), `"chunk":{"number":1,"offsets":6,"size":1024}`) || !strings.Contains(string(text), `"trouble":["no"]`) {
 		t.Errorf("health: %s", text)
 	}
 }

@@ -22,10 +22,12 @@ type HealthReply struct {
 type JobHealth struct {
 	Job           string            `json:"job"`
 	State         string            `json:"state"`
-	Trouble       []string          `json:"trouble"` // what is wrong, in words; empty: nothing
-	Lag           int64             `json:"lag"`     // records, of all partitions
-	Records       map[string]uint64 `json:"records"` // by outcome, since the process started
-	Events        map[string]uint64 `json:"events"`  // of records that are arrays of events, by outcome; null: a record is one event
+	Trouble       []string          `json:"trouble"`             // what is wrong, in words; empty: nothing
+	Lag           int64             `json:"lag"`                 // records, of all partitions
+	Records       map[string]uint64 `json:"records"`             // by outcome, since the process started
+	Events        map[string]uint64 `json:"events"`              // of records that are arrays of events, by outcome; null: a record is one event
+	Skipped       map[string]uint64 `json:"skipped"`             // values that a measure with bad: skip could not take, by measure; null: there is no such measure
+	Timeless      uint64            `json:"without_record_time"` // events of records without a time of their own
 	LastFlush     *time.Time        `json:"last_flush"`
 	FlushTook     float64           `json:"last_flush_took_s"`
 	CompleteUntil *time.Time        `json:"complete_until"` // windows that end by then are complete
@@ -67,7 +69,7 @@ func (s *Server) health(context.Context, asking) (any, error) {
 // healthOf returns what the status of a job says; its chunks have so many offsets.
 func healthOf(j jobs.Status, size int64) JobHealth {
 	h := JobHealth{
-		Job: j.Job, State: j.State, Trouble: []string{}, Records: j.Records, Events: j.Events, LastFlush: known(j.LastFlush),
+		Job: j.Job, State: j.State, Trouble: []string{}, Records: j.Records, Events: j.Events, Skipped: j.Skipped, Timeless: j.Timeless, LastFlush: known(j.LastFlush),
 		FlushTook: j.LastFlushTook.Seconds(), CompleteUntil: eventTime(int64(j.Complete)), Partitions: []PartitionHealth{},
 	}
 	for _, text := range []string{j.Error, j.Group, j.LastError, j.SinkError, j.Malformed} {
