@@ -47,9 +47,9 @@ var analysed = []struct {
 	name, sql string
 	times     float64
 }{
-	{"clicks_over", "clicks_over(from = '2026-01-01 00:00:00', to = '2026-01-03 00:00:00', size = 7200, every = 3600)", 3},
+	{"clicks_hop", "clicks_hop(from = '2026-01-01 00:00:00', to = '2026-01-03 00:00:00', size = '2h', every = '1h')", 3},
 	{"clicks_calendar", "clicks_calendar(from = '2026-01-01', to = '2026-01-08', unit = 'day', zone = 'Europe/Berlin')", 4},
-	{"clicks_cumulative", "clicks_cumulative(from = '2026-01-01', to = '2026-01-08', unit = 'day', zone = 'Europe/Berlin', every = 3600)", 6},
+	{"clicks_cumulate", "clicks_cumulate(from = '2026-01-01', to = '2026-01-08', unit = 'day', zone = 'Europe/Berlin', every = '1h')", 6},
 	{"clicks_retention", "clicks_retention(measure = 'people', from = '2026-01-01', to = '2026-01-08', unit = 'day', zone = 'Europe/Berlin')", 4},
 }
 
@@ -256,7 +256,7 @@ func (m *measured) sessions() error {
 	}
 	truth := naive[0]
 	for _, measure := range []string{"active", "people"} {
-		got, _, err := m.ask("sessions "+measure, "SELECT sum(least), any(total_most) FROM bench.clicks_sessions_total(measure = '"+measure+"', "+day+", gap = 1800, every = 3600)")
+		got, _, err := m.ask("sessions "+measure, "SELECT sum(least), any(total_most) FROM bench.clicks_sessions_total(measure = '"+measure+"', "+day+", gap = '30m', every = '1h')")
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"weir/window"
 )
 
-const distinct = "weirPfCount(uniqCombined64MergeState(14)(%s))"
+const distinct = "weirUniq(%s)"
 
 // Panels says how a dashboard shows a measure.
 var Panels = face.Panels{Merged: distinct, All: []face.Panel{

@@ -7,7 +7,10 @@ import (
 )
 
 // Functions are the SQL functions of the kind.
-var Functions = []face.Function{{Name: "weirPfCount", Arrow: pfCount()}}
+var Functions = []face.Function{
+	{Name: "weirPfCount", Arrow: pfCount()},
+	{Name: "weirUniq", Arrow: "state -> weirPfCount(uniqCombined64MergeState(14)(state))"},
+}
 
 // pfCount computes Ertl's estimator over the histogram of the ranks (package hll,
 // estimate.go), with the roundings in Redis' order. It reads all forms of a

@@ -68,10 +68,12 @@ var sql = face.SQL{
 	Last: func(run []byte, row window.Row, m int) []byte { return row.AppendState(run, m) },
 }
 
-// Functions are the SQL functions of the kind. weirSetCount is idset.Count of a bitmap of hashes.
+// Functions are the SQL functions of the kind. weirSetCount is idset.Count of a bitmap of hashes, and weirSetUniq that of
+// the states of many rows.
 var Functions = []face.Function{
 	{Name: "weirSetCount", Arrow: "state -> " + setOf("bitmapCardinality(state)")},
 	{Name: "weirSetHas", Arrow: has},
+	{Name: "weirSetUniq", Arrow: "state -> weirSetCount(groupBitmapMergeState(state))"},
 }
 
 // has tells whether an id is in a set whose hashes have no key (Hash). The id is taken as text, as in an event.

@@ -6,7 +6,7 @@ import (
 	"weir/measures/face"
 )
 
-const distinct = "weirSetCount(groupBitmapMergeState(%s))"
+const distinct = "weirSetUniq(%s)"
 
 // Panels says how a dashboard shows a measure.
 var Panels = face.Panels{Merged: distinct, All: []face.Panel{

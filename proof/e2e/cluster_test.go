@@ -161,11 +161,11 @@ func TestCluster(t *testing.T) {
 	dates := fmt.Sprintf("from = '%s', to = '%s', unit = 'day', zone = 'Asia/Kolkata'", day.AddDate(0, 0, -1).Format(time.DateOnly), day.AddDate(0, 0, 2).Format(time.DateOnly))
 	views := []string{
 		"clicks_1m", "clicks_1h",
-		"clicks_over(" + moments + ", size = 1800, every = 1800)", "clicks_over_total(" + moments + ", size = 7200, every = 3600)",
+		"clicks_range(" + moments + ")", "clicks_tumble(" + moments + ", size = '30m')", "clicks_hop_total(" + moments + ", size = '2h', every = '1h')",
 		"clicks_calendar(" + dates + ")",
-		fmt.Sprintf("clicks_cumulative(%s, every = 3600) WHERE toUnixTimestamp(window_end) <= %d", dates, one.number("SELECT toUnixTimestamp(max(window_start)) + 3600 FROM clicks_1m")), // it goes on with the clock
-		"clicks_retention(measure = 'people', " + dates + ")", "clicks_retention_over_total(measure = 'active', " + moments + ", size = 3600)",
-		"clicks_sessions(measure = 'people', " + moments + ", gap = 300, every = 3600)",
+		fmt.Sprintf("clicks_cumulate(%s, every = '1h') WHERE toUnixTimestamp(window_end) <= %d", dates, one.number("SELECT toUnixTimestamp(max(window_start)) + 3600 FROM clicks_1m")), // it goes on with the clock
+		"clicks_retention(measure = 'people', " + dates + ")", "clicks_retention_tumble_total(measure = 'active', " + moments + ", size = '1h')",
+		"clicks_sessions(measure = 'people', " + moments + ", gap = '5m', every = '1h')",
 		"clicks_funnel(" + moments + ", steps = ['people:/p/1', 'people:/p/2', 'people:*'])",
 	}
 	// The state of a list is no answer: several lists say the same.

@@ -23,7 +23,7 @@ func (w *watched) sessions(users int) {
 		w.Until(fmt.Sprintf(`document.querySelector("#sessions .note").textContent.includes("after %d min")`, gap/60))
 		want := [][]string{}
 		least, most := int64(0), int64(0)
-		for _, row := range w.sql("SELECT formatDateTime(window_start, '%%Y-%%m-%%d %%H:%%i:%%S'), least, most FROM clicks_sessions_total(measure = 'active', from = toDateTime(%d), to = toDateTime(%d), gap = %d, every = 60) ORDER BY window_start DESC", from, until, gap) {
+		for _, row := range w.sql("SELECT formatDateTime(window_start, '%%Y-%%m-%%d %%H:%%i:%%S'), least, most FROM clicks_sessions_total(measure = 'active', from = toDateTime(%d), to = toDateTime(%d), gap = '%ds', every = '1m') ORDER BY window_start DESC", from, until, gap) {
 			want = append(want, []string{row[0], between(row[1], row[2])})
 			least, most = least+integer(w.t, row[1]), most+integer(w.t, row[2])
 		}

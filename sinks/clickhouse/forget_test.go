@@ -124,7 +124,7 @@ func TestForgetsValues(t *testing.T) {
 		return "SELECT hits, people, entry, exit, arrayMap(x -> x.1, top) FROM " + c.Name(view) + " ORDER BY window_start"
 	}
 	over := func(size int) string {
-		return fmt.Sprintf("SELECT hits, people, entry, exit, arrayMap(x -> x.1, top) FROM %s(from=toDateTime(%d), to=toDateTime(%[2]d + 7200), size=%d, every=%[3]d) ORDER BY window_start", c.Name("clicks_over_total"), begin/1000, size)
+		return fmt.Sprintf("SELECT hits, people, entry, exit, arrayMap(x -> x.1, top) FROM %s(from=toDateTime(%d), to=toDateTime(%[2]d + 7200), size='%ds') ORDER BY window_start", c.Name("clicks_tumble_total"), begin/1000, size)
 	}
 	const minutes = "(1,1,'a','a',['a']) (1,1,'b','b',['b']) (1,1,'c','c',['c']) (1,1,'d','d',['d'])"
 	expect("minutes", numbers("clicks_1m"), minutes)

@@ -54,7 +54,7 @@ func (a *asked) times(page string) map[int][]int64 {
 // and with what panes of a length say of them.
 func (a *asked) sessions(from, to, gap, every, pane int64) {
 	a.t.Helper()
-	params := fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), gap=%d, every=%d", from, to, gap, every)
+	params := fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), gap='%ds', every='%ds'", from, to, gap, every)
 	for _, measure := range []string{"people", "active"} {
 		got := a.bounds("concat(page, ' ', toString(toUnixTimestamp(window_start)))", "clicks_sessions", "measure='"+measure+"', "+params)
 		for k, b := range a.bounds("concat(' ', toString(toUnixTimestamp(window_start)))", "clicks_sessions_total", "measure='"+measure+"', "+params) {
@@ -63,7 +63,7 @@ func (a *asked) sessions(from, to, gap, every, pane int64) {
 		var begun, wide uint64
 		for _, page := range []string{"", "/0", "/1", "/2"} {
 			times := a.times(page)
-			for start := (from + every - 1) / every * every; start < to; start += every {
+			for start := from / pane * pane; start < to; start += every {
 				k := fmt.Sprint(page, " ", start)
 				var truth uint64
 				var want bound
@@ -152,7 +152,7 @@ func TestSessionsOfPair(t *testing.T) {
 		}
 		slices.SortStableFunc(events, func(a, b sighting) int { return int(a.at - b.at) })
 		a.count(events...)
-		params := fmt.Sprintf("measure='people', from=toDateTime(%d), to=toDateTime(%d), gap=1800, every=21600", at, at+21600)
+		params := fmt.Sprintf("measure='people', from=toDateTime(%d), to=toDateTime(%d), gap='30m', every='6h'", at, at+21600)
 		b := a.bounds("page", "clicks_sessions", params)[fmt.Sprint("/", late)]
 		if b.least > 6000 || b.most < 6000 || b.most > 6060 {
 			t.Errorf("6,000 sessions begin, which is not in %v, or that is too wide", b)
@@ -162,7 +162,7 @@ func TestSessionsOfPair(t *testing.T) {
 		// The bounds of all windows together do not depend on their length. The sum of the windows' bounds does:
 		// each has room for pairs of its own.
 		for _, every := range []int{3600, 7200, 21600} {
-			params := fmt.Sprintf("measure='people', from=toDateTime(%d), to=toDateTime(%d), gap=1800, every=%d", at, at+21600, every)
+			params := fmt.Sprintf("measure='people', from=toDateTime(%d), to=toDateTime(%d), gap='30m', every='%ds'", at, at+21600, every)
 			totals := read(t, a.client, fmt.Sprintf("SELECT sum(least), min(total_most), max(total_most) FROM %s(%s) WHERE page = '/%d'", a.client.Name("clicks_sessions"), params, late))
 			if want := []string{fmt.Sprintf("(%d,%d,%[2]d)", b.least, b.most)}; !slices.Equal(totals, want) {
 				t.Errorf("in windows of %d s %v begin in all, and %v in one window of all", every, totals, want)
@@ -267,23 +267,23 @@ func TestIdsRefuse(t *testing.T) {
 	newAsked(t, c, ofIDs, schema.Rollup{Window: time.Minute, Keep: 48 * time.Hour}, schema.Rollup{Window: time.Hour})
 	const people = "measure='people', "
 	for ask, want := range map[string]string{
-		"clicks_retention(measure='users', from='2026-01-01', to='2026-01-02', unit='day', zone='UTC')":                "measure has to be one that holds ids, a set or a bitmap: people or active of job clicks",
-		"clicks_retention(" + people + "from='2026-01-01', to='2026-03-07', unit='day', zone='UTC')":                   "more than 64 periods: make the range shorter or the periods longer",
-		"clicks_retention_total(" + people + "from='2026-01-01', to='2026-03-07', unit='hours', zone='UTC')":           "unit has to be one of day, week, month, quarter, year",
-		"clicks_retention_over(" + people + "from=now(), to=now(), size=90)":                                           "size has to be a multiple of 60 seconds, the shortest windows of job clicks",
-		"clicks_retention_over(" + people + "from=toStartOfMinute(now()) - 86400, to=toStartOfMinute(now()), size=60)": "more than 64 periods",
-		"clicks_sessions(" + people + "from=now(), to=now(), gap=59, every=60)":                                        "gap has to be at least 60 seconds, the shortest windows of job clicks",
-		"clicks_sessions(" + people + "from=now(), to=now(), gap=60, every=90)":                                        "every has to be a multiple of 60 seconds",
-		"clicks_sessions(" + people + "from=now(), to=now() + 4000000, gap=60, every=86400)":                           "more than 50000 windows of 1m: make the range shorter",
-		"clicks_sessions_total(" + people + "from=now() - 172800 + 600, to=now(), gap=10800, every=3600)":              "ids of windows of 1m are not kept for so long: ask for later ones",
-		"clicks_sessions(measure='top', from=now(), to=now(), gap=60, every=60)":                                       "measure has to be one",
-		"clicks_funnel(from=now() - 3600, to=now(), steps=[])":                                                         "a funnel has 1 to 32 steps",
-		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0', 'users:/1'])":                                  "a step begins with the name of a measure that holds ids, a set or a bitmap: people or active of job clicks",
-		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0', 'active:/1'])":                                 "the steps of a funnel have to be all of sets or all of bitmaps",
-		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0:DE'])":                                           "a text or * for the 1 group columns of job clicks",
-		"clicks_funnel(from=now() - 259200, to=now(), steps=['people'])":                                               "windows of 1m are not kept for so long",
-		"clicks_funnel(from=now() - 3600, to=now(), steps=['people'" + strings.Repeat(", 'people'", 32) + "])":         "a funnel has 1 to 32 steps",
-		"clicks_funnel(from='2026-01-01 00:00:00', steps=['people'])":                                                  "to",
+		"clicks_retention(measure='users', from='2026-01-01', to='2026-01-02', unit='day', zone='UTC')":                    "measure has to be one that holds ids, a set or a bitmap: people or active of job clicks",
+		"clicks_retention(" + people + "from='2026-01-01', to='2026-03-07', unit='day', zone='UTC')":                       "more than 64 periods: make the range shorter or the periods longer",
+		"clicks_retention_total(" + people + "from='2026-01-01', to='2026-03-07', unit='hours', zone='UTC')":               "unit has to be one of day, week, month, quarter, year",
+		"clicks_retention_tumble(" + people + "from=now(), to=now(), size='90s')":                                          "write size as a multiple of '1m', the shortest windows of job clicks",
+		"clicks_retention_tumble(" + people + "from=toStartOfMinute(now()) - 86400, to=toStartOfMinute(now()), size='1m')": "an answer has at most 64",
+		"clicks_sessions(" + people + "from=now(), to=now(), gap='59s', every='1m')":                                       "write a gap of '1m' or more",
+		"clicks_sessions(" + people + "from=now(), to=now(), gap='1m', every='90s')":                                       "write every as a multiple of '1m'",
+		"clicks_sessions(" + people + "from=now(), to=now() + 4000000, gap='1m', every='1d')":                              "write a shorter range: it has more than 50000 windows of 1m",
+		"clicks_sessions_total(" + people + "from=now() - 172800 + 600, to=now(), gap='3h', every='1h')":                   "ids of windows of 1m are not kept for so long: ask for later ones",
+		"clicks_sessions(measure='top', from=now(), to=now(), gap='1m', every='1m')":                                       "write a measure that holds ids",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=[])":                                                             "write 1 to 32 steps",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0', 'users:/1'])":                                      "begin each step with the name of a measure that holds ids, a set or a bitmap: people or active of job clicks",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0', 'active:/1'])":                                     "write steps that are all of sets or all of bitmaps",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0:DE'])":                                               "a text or * for the 1 group columns of job clicks",
+		"clicks_funnel(from=now() - 259200, to=now(), steps=['people'])":                                                   "windows of 1m are not kept for so long",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=['people'" + strings.Repeat(", 'people'", 32) + "])":             "write 1 to 32 steps",
+		"clicks_funnel(from='2026-01-01 00:00:00', steps=['people'])":                                                      "to",
 	} {
 		err := c.Query(t.Context(), "ask", "SELECT count() FROM "+wire.Quote(c.Config.Database)+"."+ask, func(func(...any) error) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -339,8 +339,8 @@ func TestIdsExpired(t *testing.T) {
 	a.count(random(rand.New(rand.NewPCG(1, 26)), 50, now-7200, now-3600)...)
 	roll(t, a.Sink, true)
 	asks := []string{
-		fmt.Sprintf("clicks_retention_over_total(measure='people', from=toDateTime(%d), to=toDateTime(%d), size=3600)", now-7200, now),
-		fmt.Sprintf("clicks_sessions_total(measure='people', from=toDateTime(%d), to=toDateTime(%d), gap=600, every=3600)", now-7200, now),
+		fmt.Sprintf("clicks_retention_tumble_total(measure='people', from=toDateTime(%d), to=toDateTime(%d), size='1h')", now-7200, now),
+		fmt.Sprintf("clicks_sessions_total(measure='people', from=toDateTime(%d), to=toDateTime(%d), gap='10m', every='1h')", now-7200, now),
 		fmt.Sprintf("clicks_funnel(from=toDateTime(%d), to=toDateTime(%d), steps=['people'])", now-7200, now),
 	}
 	ask := func(what string) error {

@@ -203,14 +203,14 @@ func TestWholeSince(t *testing.T) {
 			t.Errorf("%s: days of Kolkata: %s, want that of yesterday, until 18:30 UTC", how, got)
 		}
 		over := func(ago int64) string {
-			return fmt.Sprintf("clicks_over_total(from='%s', to='%s', size=5400, every=5400)", date(ago), date(ago-1))
+			return fmt.Sprintf("clicks_tumble_total(from='%s', to='%s', size='90m')", date(ago), date(ago-1))
 		}
 		refusedBy(t, c, over(8), gone)
 		if got := one(t, c, sum+over(1)); got != "(16,48)" {
 			t.Errorf("%s: windows of 90 minutes: %s", how, got)
 		}
 		hours := func(ago int64) string {
-			return fmt.Sprintf("clicks_over_total(from='%s', to='%s', size=3600, every=3600)", date(ago), date(ago-1))
+			return fmt.Sprintf("clicks_tumble_total(from='%s', to='%s', size='1h')", date(ago), date(ago-1))
 		}
 		if how == "kept longer" { // otherwise hours were the shortest windows, which have no states of their own
 			if got := one(t, c, sum+hours(8)); got != "(24,48)" {
@@ -219,7 +219,7 @@ func TestWholeSince(t *testing.T) {
 		} else {
 			refusedBy(t, c, hours(8), gone)
 		}
-		for _, question := range []string{"clicks_sessions_total(from='%s', to='%s', measure='active', every=3600, gap=300)", "clicks_funnel(from='%s', to='%s', steps=['active'])"} {
+		for _, question := range []string{"clicks_sessions_total(from='%s', to='%s', measure='active', every='1h', gap='5m')", "clicks_funnel(from='%s', to='%s', steps=['active'])"} {
 			ask := func(ago int64) error {
 				return c.Shards.Query(t.Context(), "ask", "SELECT count() FROM "+wire.Quote(c.Config.Database)+"."+fmt.Sprintf(question, date(ago), date(ago-1)), func(scan func(...any) error) error { return nil })
 			}

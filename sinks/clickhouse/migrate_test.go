@@ -226,7 +226,7 @@ func TestMigrateForward(t *testing.T) {
 	for _, s := range steps[2:] {
 		about = append(about, s.Object)
 	}
-	if got := strings.Join(about, " "); got != "clicks_over clicks_over_total clicks_calendar clicks_calendar_total clicks_cumulative clicks_cumulative_total clicks_retention clicks_retention_total clicks_retention_over clicks_retention_over_total clicks_sessions clicks_sessions_total clicks_funnel weir_audit clicks_1m_rollup progress" {
+	if got := strings.Join(about, " "); got != "clicks_range clicks_range_total clicks_last clicks_last_total clicks_tumble clicks_tumble_total clicks_hop clicks_hop_total clicks_calendar clicks_calendar_total clicks_cumulate clicks_cumulate_total clicks_retention clicks_retention_total clicks_retention_tumble clicks_retention_tumble_total clicks_sessions clicks_sessions_total clicks_funnel weir_audit clicks_1m_rollup progress" {
 		t.Errorf("without a lifetime it makes anew %s", got)
 	}
 }

@@ -347,8 +347,14 @@ func (w *walker) ask(form int) {
 	switch form %= 8; form {
 	case 0, 1:
 		size, every := shortest*some(1, 2, 4, 7, 13, 96), shortest*some(1, 3, 4, 7, 97)
-		from, to, all := hopped(from, from+some(1, 3600, 86400, 3*86400), size, every)
-		w.windows("clicks_over", fmt.Sprintf("from=%d, to=%d, size=%d, every=%d", from, to, size, every), all)
+		to := from + max(size, some(1, 3600, 86400, 3*86400))
+		if form == 0 {
+			w.windows("clicks_range", fmt.Sprintf("from=%d, to=%d", from, to), hopped(from, to, shortest, 0))
+			every = size
+			w.windows("clicks_tumble", fmt.Sprintf("from=%d, to=%d, size='%ds'", from, to, size), hopped(from, to, shortest, size))
+			return
+		}
+		w.windows("clicks_hop", fmt.Sprintf("from=%d, to=%d, size='%ds', every='%ds'", from, to, size, every), hopped(from, to, shortest, size, every))
 	case 2, 3:
 		params := fmt.Sprintf("from='%s', to='%s', unit='%s', zone='%s'", first, last, unit, zone)
 		all := w.calendar(first, last, unit, zone)
@@ -363,13 +369,13 @@ func (w *walker) ask(form int) {
 				so = append(so, [2]int64{p[0], min(at+every, p[1])})
 			}
 		}
-		w.windows("clicks_cumulative", fmt.Sprintf("%s, every=%d", params, every), so)
+		w.windows("clicks_cumulate", fmt.Sprintf("%s, every='%ds'", params, every), so)
 	case 4:
 		w.triangles("clicks_retention", fmt.Sprintf("from='%s', to='%s', unit='%s', zone='%s'", first, last, unit, zone), w.calendar(first, last, unit, zone))
 	case 5:
 		size := shortest * some(4, 7, 96)
-		from, to, all := hopped(from, min(from+63*size, w.until), size, size)
-		w.triangles("clicks_retention_over", fmt.Sprintf("from=%d, to=%d, size=%d", from, to, size), all)
+		to := max(from+size, min(from+63*size, w.until))
+		w.triangles("clicks_retention_tumble", fmt.Sprintf("from=%d, to=%d, size='%ds'", from, to, size), hopped(from, to, shortest, size))
 	case 6:
 		w.begun(from, from+some(3600, 86400, 3*86400), some(shortest, shortest+1, 2*shortest-1, 3600, 4*shortest), shortest*some(1, 4, 7, 1000))
 	case 7:
@@ -435,7 +441,10 @@ func (w *walker) triangles(view, params string, periods [][2]int64) {
 // begun compares the bounds of sessions.
 func (w *walker) begun(from, to, gap, every int64) {
 	w.t.Helper()
-	params := fmt.Sprintf("from=%d, to=%d, gap=%d, every=%d", from, to, gap, every)
+	pane := int64(w.job.Rollups[0].Window / time.Second)
+	first := from / pane * pane
+	end := first + (to-first+every-1)/every*every
+	params := fmt.Sprintf("from=%d, to=%d, gap='%ds', every='%ds'", from, to, gap, every)
 	measure := []string{"people", "active"}[w.r.IntN(2)]
 	for _, total := range []string{"", "_total"} {
 		key := "concat(page, ' ', toString(toUnixTimestamp(window_start)))"
@@ -452,12 +461,12 @@ func (w *walker) begun(from, to, gap, every int64) {
 			for _, e := range all {
 				at, ok := last[e.user]
 				last[e.user] = e.ms
-				start := e.at() / every * every
-				if start >= from && start < to && (!ok || e.ms-at >= gap*1000) {
+				start := first + (e.at()-first)/every*every
+				if e.at() >= first && e.at() < end && (!ok || e.ms-at >= gap*1000) {
 					begin[start]++
 				}
 			}
-			for start := (from + every - 1) / every * every; start < to; start += every {
+			for start := first; start < end; start += every {
 				k := fmt.Sprint(page, " ", start)
 				if b := got[k]; begin[start] < b.least || begin[start] > b.most {
 					w.t.Errorf("clicks_sessions%s(%s) of %s: %d begin at %q, which is not in %v", total, params, measure, begin[start], k, b)
@@ -481,7 +490,7 @@ func (w *walker) took(from, to, pane int64) {
 		pages = append(pages, page)
 		steps = append(steps, wire.Text(measure+":"+stepText(page)))
 	}
-	first, end := (from+pane-1)/pane*pane, (to+pane-1)/pane*pane // of the windows that begin in it
+	first, end := from/pane*pane, (to+pane-1)/pane*pane
 	truth := make([]uint64, len(pages))
 	all := w.in("", true, first, end)
 	slices.SortStableFunc(all, func(a, b walked) int { return int(a.ms - b.ms) })

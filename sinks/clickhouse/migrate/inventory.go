@@ -204,11 +204,11 @@ func (inv *Inventory) lengths(r schema.Entry, layouts []*schema.Layout) []schema
 // read returns the rollups of a job that no layout has, by their seconds.
 func (inv *Inventory) read(r schema.Entry) map[int64]schema.Level {
 	found := map[int64]schema.Level{}
-	over, recorded := inv.recorded[r.Job+"_over"]
+	ranges, recorded := inv.recorded[r.Job+"_range"]
 	for name, t := range inv.tables {
 		rest, ours := strings.CutPrefix(name, r.Base())
 		v := schema.Level{Table: name, Seconds: secondsOf(rest), WholeSince: inv.whole(name)}
-		if !ours || v.Seconds == 0 || recorded && !strings.Contains(over, name) {
+		if !ours || v.Seconds == 0 || recorded && !strings.Contains(ranges, name) {
 			continue
 		}
 		if ttl := t.as["TTL"]; ttl != "" {

@@ -71,8 +71,8 @@ func (inv *Inventory) lives(v *schema.Level) int64 {
 
 // returns reports whether a rollup was left out of the list of before, and has nothing of that time.
 func (inv *Inventory) returns(l *schema.Layout, table string) bool {
-	over := inv.recorded[l.Spec.Job+"_over"]
-	return over != "" && inv.newest(l) <= l.Spec.Version && !strings.Contains(over, table)
+	ranges := inv.recorded[l.Spec.Job+"_range"]
+	return ranges != "" && inv.newest(l) <= l.Spec.Version && !strings.Contains(ranges, table)
 }
 
 // otherSource reports whether a level is made from other rows than when its view was made:

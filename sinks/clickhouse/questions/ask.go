@@ -147,7 +147,7 @@ func (s *Reader) ofIDs(q Question) string {
 			return ""
 		}
 		return "SELECT window_start, least, most, total_most" + from("_sessions") + span +
-			fmt.Sprintf(", gap = %d, every = %d)", int64(q.Gap/time.Second), int64(q.Step/time.Second)) + filter + "\nORDER BY window_start"
+			", gap = '" + schema.Span(q.Gap) + "', every = '" + schema.Span(q.Step) + "')" + filter + "\nORDER BY window_start"
 	}
 	if missing("_retention") || !slices.ContainsFunc(units[:], func(u [2]string) bool { return u[0] == q.Unit }) {
 		return ""

@@ -11,5 +11,5 @@
 //	sessions.go retention.go funnel.go
 //	             the views of questions about ids over several windows
 //	ids.go       what these views share
-//	over.go      the views of windows that a query asks for
+//	asked.go     the views of windows that a query asks for
 package questions

@@ -28,14 +28,15 @@ const stepBits = 63
 // of them takes. It may take more steps in their order than either: then one of the pair has
 // taken step j, in any order, for each j ≤ k. Or both take k steps, and count as one.
 func funnelOf(l *schema.Layout, c *wire.DB) idsData {
-	from, until := "toInt64("+fromTime+")", "toInt64("+toTime+")"
+	asked := spanned(l)
+	from, until := asked.from, asked.to
 	d := idsData{
-		overData:  overData{l.Level(c, 0), panesOf(l, "funnel", from, until), nil},
+		askedData: askedData{l.Level(c, 0), panesOf(l, "funnel", from, until), nil},
 		statement: "funnel",
 		columns:   append([]schema.Column{{Name: "step", Type: "UInt32"}, {Name: "name", Type: "String"}}, uints("least", "most")...),
 		place:     func(moment string) string { return numberOf(l, moment, from) },
 		steps:     true,
-		Until:     atLeast(toTime, fmt.Sprint(l.Levels[0].Seconds)),
+		Until:     until,
 	}
 	var names, kinds []string
 	for _, m := range identified(l) {
@@ -43,13 +44,13 @@ func funnelOf(l *schema.Layout, c *wire.DB) idsData {
 	}
 	wrong := func(condition string) string { return "arrayExists(s -> " + condition + ", " + stepParts + ")" }
 	d.limits = []check{
-		{fmt.Sprintf("empty({steps:Array(String)}) OR length({steps:Array(String)}) > %d", stepsMost), fmt.Sprintf("a funnel has 1 to %d steps", stepsMost)},
+		{fmt.Sprintf("empty({steps:Array(String)}) OR length({steps:Array(String)}) > %d", stepsMost), fmt.Sprintf("write 1 to %d steps", stepsMost)},
 		{
 			wrong("s[1] NOT IN (" + strings.Join(names, ", ") + ")"),
-			"a step begins with the name of a measure that holds ids, a set or a bitmap: " + strings.ReplaceAll(strings.Join(names, " or "), "'", "") + " of job " + l.Spec.Job,
+			"begin each step with the name of a measure that holds ids, a set or a bitmap: " + strings.ReplaceAll(strings.Join(names, " or "), "'", "") + " of job " + l.Spec.Job,
 		},
-		{wrong(fmt.Sprintf("length(s) > %d", 1+len(l.By))), fmt.Sprintf("a step has a measure and, after a colon each, a text or * for the %d group columns of job %s", len(l.By), l.Spec.Job)},
-		{"arrayUniq(arrayMap(s -> transform(s[1], [" + strings.Join(names, ", ") + "], [" + strings.Join(kinds, ", ") + "]), " + stepParts + ")) > 1", "the steps of a funnel have to be all of sets or all of bitmaps: ids of both are not comparable"},
+		{wrong(fmt.Sprintf("length(s) > %d", 1+len(l.By))), fmt.Sprintf("write each step as a measure and, after a colon each, a text or * for the %d group columns of job %s", len(l.By), l.Spec.Job)},
+		{"arrayUniq(arrayMap(s -> transform(s[1], [" + strings.Join(names, ", ") + "], [" + strings.Join(kinds, ", ") + "]), " + stepParts + ")) > 1", "write steps that are all of sets or all of bitmaps: ids of both are not comparable"},
 	}
 	return d
 }

@@ -30,7 +30,7 @@ const (
 // idsData is what the statements of questions about ids see. Its level is the longest that
 // is read.
 type idsData struct {
-	overData
+	askedData
 	statement string // in schema
 	limits    []check
 	columns   []schema.Column // of an answer, between groups and complete
@@ -43,6 +43,8 @@ type idsData struct {
 	// Of sessions and funnels.
 	Pane   int64  // the length of the shortest windows, in seconds
 	Before string // so many panes are read before the first one of the answer
+	Gap    string // the parameters of sessions, in seconds
+	Every  string
 	First  string // the first moment of the answer, in seconds since 1970…
 	Until  string // …and the first one behind it
 }
@@ -97,17 +99,17 @@ func askedOf(l *schema.Layout) check {
 	}
 	return check{
 		"{measure:String} NOT IN (" + strings.Join(texts, ", ") + ")",
-		"measure has to be one that holds ids, a set or a bitmap: " + strings.Join(names, " or ") + " of job " + l.Spec.Job,
+		"write a measure that holds ids, a set or a bitmap: " + strings.Join(names, " or ") + " of job " + l.Spec.Job,
 	}
 }
 
 // Checks returns what refuses parameters, and panes that have too many rows.
 func (d idsData) Checks() []check {
-	all := append(d.overData.Checks(), d.limits...)
+	all := append(d.askedData.Checks(), d.limits...)
 	if d.Until != "" {
 		all = append(all, check{
 			fmt.Sprintf("(SELECT count() FROM %s WHERE %s) > %d", d.Shortest().Table(), d.Within("window_start"), rowsMost),
-			fmt.Sprintf("more than %d rows of windows and groups: make the range shorter", rowsMost),
+			fmt.Sprintf("write a shorter range: it has more than %d rows of windows and groups", rowsMost),
 		})
 	}
 	return all
@@ -173,7 +175,7 @@ func (d idsData) Sources() (all []source) {
 }
 
 // Place returns an expression for the place of the window that a moment is in, and Used a
-// condition for the rows that make up the answer: see overData.Used.
+// condition for the rows that make up the answer: see askedData.Used.
 func (s source) Place(moment string) string { return s.place(moment) }
 func (s source) Used(moment, place, part string) string {
 	return s.d.Used(moment, place, part) + s.only
@@ -203,7 +205,7 @@ func panesOf(l *schema.Layout, name, from, until string) form {
 	v := l.Levels[0]
 	within := "toUnixTimestamp(%[1]s) >= " + from + " AND toUnixTimestamp(%[1]s) < " + until
 	all := []check{
-		{fmt.Sprintf("(%s - %s) / %d > %d", until, from, v.Seconds, panesMost), fmt.Sprintf("more than %d windows of %s: make the range shorter", panesMost, schema.Span(v.Window))},
+		{fmt.Sprintf("(%s - %s) / %d > %d", until, from, v.Seconds, panesMost), fmt.Sprintf("write a shorter range: it has more than %d windows of %s", panesMost, schema.Span(v.Window))},
 	}
 	if v.Reach > 0 {
 		all = append(all, check{fmt.Sprintf("%s < toInt64(toUnixTimestamp(now())) - %d", from, int64(v.Reach/time.Second)),

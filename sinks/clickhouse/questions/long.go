@@ -12,7 +12,7 @@ import (
 )
 
 // The rollups answer a question about very many windows, or about windows whose state rows are no
-// longer kept, through clicks_over and clicks_over_total (over.go). So its numbers equal the views', as
+// longer kept, through clicks_range, clicks_tumble and their _total (asked.go). So its numbers equal the views', as
 // of the last flush.
 //
 // These views are of all group columns and of none. Where a question is about some of the
@@ -170,11 +170,6 @@ func (s *Reader) over(q *Question) (from string, where []string) {
 	if rollups, _ := s.Rollups(); rollups == nil {
 		return "", nil
 	}
-	r := hops{q.From.Unix(), q.Until.Unix(), int64(q.Step / time.Second), int64(q.Step / time.Second)}
-	if r.size == 0 { // one window
-		r.size = r.to - r.from
-		r.every = greatestDivisor(r.from, r.size)
-	}
 	apart := true // the groups of the answer are those of the job
 	for i, c := range l.By {
 		if i < len(q.Group) && q.Group[i] != nil {
@@ -183,37 +178,41 @@ func (s *Reader) over(q *Question) (from string, where []string) {
 			apart = false
 		}
 	}
-	view := "_over"
+	form, params := "_range", "from = "+moment(q.From.Unix())+", to = "+moment(q.Until.Unix())
+	if q.Step > 0 {
+		form, params = "_tumble", params+", size = '"+schema.Span(q.Step)+"'"
+	}
 	switch {
 	case apart:
 	case len(q.Columns)+len(where) == 0:
-		view = "_over_total"
+		form += "_total"
 	default:
-		return "\nFROM\n(\n" + overSome(l, s.client, r, q.Columns, where) + "\n)", nil
+		return "\nFROM\n(\n" + ofSome(l, s.client, q, where) + "\n)", nil
 	}
-	return fmt.Sprintf("\nFROM %s(from = %s, to = %s, size = %d, every = %d)", s.client.Name(l.Spec.Job+view), moment(r.from), moment(r.to), r.size, r.every), where
+	return "\nFROM " + s.client.Name(l.Spec.Job+form) + "(" + params + ")", where
 }
 
-// hops are the parameters of clicks_over, in seconds.
-type hops struct{ from, to, size, every int64 }
-
-// overSome returns the statement of clicks_over for some of the group columns and a choice of
+// ofSome returns the statement of clicks_range or clicks_tumble for some of the group columns and a choice of
 // groups.
-func overSome(l *schema.Layout, c *wire.DB, r hops, columns, where []string) string {
+func ofSome(l *schema.Layout, c *wire.DB, q *Question, where []string) string {
 	var by []schema.Column
 	for _, c := range l.By {
-		if slices.Contains(columns, c.Name) {
+		if slices.Contains(q.Columns, c.Name) {
 			by = append(by, c)
 		}
 	}
-	f := hopping(every).with(map[string]string{
-		"{from:DateTime}": fmt.Sprintf("toDateTime(%d, 'UTC')", r.from), "{to:DateTime}": fmt.Sprintf("toDateTime(%d, 'UTC')", r.to),
-		"{size:UInt32}": fmt.Sprintf("toUInt32(%d)", r.size), "{every:UInt32}": fmt.Sprintf("toUInt32(%d)", r.every),
+	f := whole("range", nil, spanned(l))
+	if q.Step > 0 {
+		f = hopping("tumble", []string{"from", "to", "size"}, spanned(l))
+	}
+	f = f.with(map[string]string{
+		"{from:DateTime}": fmt.Sprintf("toDateTime(%d, 'UTC')", q.From.Unix()), "{to:DateTime}": fmt.Sprintf("toDateTime(%d, 'UTC')", q.Until.Unix()),
+		"{size:String}": wire.Text(schema.Span(q.Step)),
 	})
 	for _, condition := range where {
 		f.within += " AND " + strings.ReplaceAll(condition, "%", "%%") // it is a format
 	}
-	return render("over", overOf(l, c, f, by))
+	return render("asked", askedFor(l, c, f, by))
 }
 
 // with returns the form with values in place of its parameters.
@@ -224,9 +223,13 @@ func (f form) with(values map[string]string) form {
 	}
 	fill := strings.NewReplacer(pairs...).Replace
 	checks := f.checks
+	needs := slices.Clone(f.needs)
+	for i := range needs {
+		needs[i] = need{fill(needs[i].unless), fill(needs[i].moment)}
+	}
 	return form{
 		name: f.name, first: fill(f.first), step: fill(f.step), same: fill(f.same), within: fill(f.within), cover: fill(f.cover),
-		start: fill(f.start), end: fill(f.end), aligned: fill(f.aligned),
+		start: fill(f.start), end: fill(f.end), needs: needs,
 		checks: func(l *schema.Layout) []check {
 			all := slices.Clone(checks(l))
 			for i := range all {
@@ -245,11 +248,4 @@ func moment(seconds int64) string {
 		return fmt.Sprintf("'%05d'", seconds)
 	}
 	return "toUnixTimestamp('" + time.Unix(seconds, 0).UTC().Format(time.DateTime) + "', 'UTC')"
-}
-
-func greatestDivisor(a, b int64) int64 {
-	for b > 0 {
-		a, b = b, a%b
-	}
-	return a
 }

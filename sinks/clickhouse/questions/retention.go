@@ -9,7 +9,7 @@ import (
 	"weir/sinks/clickhouse/wire"
 )
 
-// A triangle is a form (over.go) whose windows have numbers from 0 on.
+// A triangle is a form (asked.go) whose windows have numbers from 0 on.
 type triangle struct {
 	form
 	number string // of the window that moment %[1]s is in
@@ -18,14 +18,12 @@ type triangle struct {
 }
 
 // triangles are the forms of a view of retention.
-func triangles() []triangle {
-	const size = "greatest({size:UInt32}, 1)" // of 0, which is refused, no other error comes first
-	side := hopping(size)
-	side.name, side.checks = "retention_over", func(l *schema.Layout) []check { return append(multiples(l, "size"), exactly(size, size)...) }
-	first := atLeast(fromTime, size)
+func triangles(l *schema.Layout) []triangle {
+	size, asked := duration("size"), spanned(l)
+	side := hopping("retention_tumble", []string{"from", "to", "size"}, asked)
 
 	days := periods()
-	days.name, days.checks = "retention", func(l *schema.Layout) []check { return calendar(l) }
+	days.name, days.checks = "retention", calendar
 	trunc := dated("{from:Date}")
 	skip := "(" + trunc + " < {from:Date})" // the period of from begins before it
 	var add []string
@@ -41,9 +39,9 @@ func triangles() []triangle {
 		},
 		{
 			form:   side,
-			number: "intDiv(toInt64(toUnixTimestamp(%[1]s)) - " + first + ", " + size + ") - (toUnixTimestamp(%[1]s) < " + first + ")",
-			window: "(" + first + " + %[1]s * {size:UInt32})",
-			count:  "intDiv(" + atLeast(toTime, size) + " - " + first + ", " + size + ")",
+			number: "intDiv(toUnixTimestamp(%[1]s) - " + asked.from + ", " + size + ") - (toUnixTimestamp(%[1]s) < " + asked.from + ")",
+			window: "(" + asked.from + " + %[1]s * " + size + ")",
+			count:  "intDiv(" + asked.until(size, size) + " - " + asked.from + ", " + size + ")",
 		},
 	}
 }
@@ -52,9 +50,9 @@ func triangles() []triangle {
 func retentionOf(l *schema.Layout, c *wire.DB, t triangle) []idsData {
 	number := func(moment string) string { return "toInt32(" + fmt.Sprintf(t.number, moment) + ")" }
 	d := idsData{
-		overData:  overOf(l, c, t.form, l.By),
+		askedData: askedFor(l, c, t.form, l.By),
 		statement: "retention",
-		limits:    []check{askedOf(l), {fmt.Sprintf("("+t.count+") > %d", periodsMost), fmt.Sprintf("more than %d periods: make the range shorter or the periods longer", periodsMost)}},
+		limits:    []check{askedOf(l), {fmt.Sprintf("("+t.count+") > %d", periodsMost), fmt.Sprintf("write a shorter range or longer periods: an answer has at most %d", periodsMost)}},
 		columns:   slices.Concat(windowColumns, uints("cohort"), []schema.Column{{Name: "later", Type: schema.UTC}}, uints("returned")),
 		place:     number,
 		window:    t.window,

@@ -45,20 +45,21 @@ import (
 // The panes of each id are put in order once. So the work grows with the ids in panes, and not
 // with the gap, as it would if each pane were compared with the union of those before.
 func sessionsOf(l *schema.Layout, c *wire.DB) []idsData {
-	const each = "greatest({every:UInt32}, 1)" // of 0, which is refused, no other error comes first
+	each, gap := duration("every"), duration("gap")
 	pane := l.Levels[0].Seconds
-	first, until := atLeast(fromTime, each), atLeast(toTime, each)
-	before := fmt.Sprintf("intDiv(toInt64({gap:UInt32}) + %d, %d)", pane-1, pane)
+	asked := spanned(l)
+	first, until := asked.from, asked.until(each, each)
+	before := fmt.Sprintf("intDiv(%s + %d, %d)", gap, pane-1, pane)
 	from := fmt.Sprintf("(%s - %s * %d)", first, before, pane)
 	d := idsData{
-		overData:  overData{l.Level(c, 0), panesOf(l, "sessions", from, until), l.By},
+		askedData: askedData{l.Level(c, 0), panesOf(l, "sessions", from, until), l.By},
 		statement: "sessions",
 		columns:   append(slices.Clone(windowColumns), uints("least", "most", "total_most")...),
 		place:     func(moment string) string { return numberOf(l, moment, from) },
-		Pane:      pane, Before: before, First: first, Until: until,
+		Pane:      pane, Before: before, First: first, Until: until, Gap: gap, Every: each,
 	}
-	d.limits = append(multiples(l, "every"), askedOf(l),
-		check{fmt.Sprintf("{gap:UInt32} < %d", pane), fmt.Sprintf("gap has to be at least %d seconds, the shortest windows of job %s", pane, l.Spec.Job)},
-		check{fmt.Sprintf("(%s - %s) / %s > %d", until, first, each, windowsMost), fmt.Sprintf("more than %d windows: make the range shorter or every greater", windowsMost)})
+	d.limits = append(multiples(l, "every"), written("gap"), askedOf(l),
+		check{fmt.Sprintf("%s < %d", gap, pane), fmt.Sprintf("write a gap of '%s' or more: that is the length of the shortest windows of job %s", schema.Span(l.Levels[0].Window), l.Spec.Job)},
+		check{fmt.Sprintf("(%s - %s) / %s > %d", until, first, each, windowsMost), fmt.Sprintf("write a shorter range or a greater every: an answer has at most %d windows", windowsMost)})
 	return d.both()
 }

@@ -6,8 +6,8 @@ it has _starts: those are what the rows of the 1 have. */ -}}
 WITH
     {{template "at.sql" .}}
 SELECT
-    {{.By}}toDateTime({{.First}} + _number * {every:UInt32}, 'UTC') AS window_start,
-    toDateTime({{.First}} + (_number + 1) * {every:UInt32}, 'UTC') AS window_end,
+    {{.By}}toDateTime({{.First}} + _number * {{.Every}}, 'UTC') AS window_start,
+    toDateTime({{.First}} + (_number + 1) * {{.Every}}, 'UTC') AS window_end,
     toUInt64(_sure) AS least,
     toUInt64(_may + {{.Margin "(toFloat64(_may) * _of / 4294967296.)" "(toFloat64(_squares) * _of / 2147483648.)" "(2 * _each)"}}) AS most,
     toUInt64(_all + {{.Margin "(toFloat64(_all) * _of / 4294967296.)" "(toFloat64(_all_squares) * _of / 2147483648.)" "(2 * _all_each)"}}) AS total_most,
@@ -23,7 +23,7 @@ FROM
     FROM
     (
         SELECT
-            {{.By}}if(_begun = 1, -1, intDiv(toInt64(bitShiftRight(_begun, 1)) - 1 - {{.Before}}, intDiv({every:UInt32}, {{.Pane}}))) AS _number,
+            {{.By}}if(_begun = 1, -1, intDiv(toInt64(bitShiftRight(_begun, 1)) - 1 - {{.Before}}, intDiv({{.Every}}, {{.Pane}}))) AS _number,
             sum(bitAnd(_begun, 1)) AS _sure,
             count() AS _may,
             sum(if(_begun = 1, length(_starts) * length(_starts), _most)) AS _squares,
@@ -33,9 +33,9 @@ FROM
             SELECT
                 {{.By}}arraySort(groupArray(_place)) AS _panes,
                 arrayFilter(b -> b > 0, arrayMap(
-                    (w, gap) -> if(w > {{.Before}} AND gap >= intDiv({gap:UInt32}, {{.Pane}}), toUInt64(w) * 2 + (gap > {{.Before}}), 0),
+                    (w, gap) -> if(w > {{.Before}} AND gap >= intDiv({{.Gap}}, {{.Pane}}), toUInt64(w) * 2 + (gap > {{.Before}}), 0),
                     _panes, arrayPopFront(arrayDifference(arrayPushFront(_panes, toInt32(-1000000)))))) AS _starts,
-                least(length(_starts), toUInt64(intDiv(toUInt64({every:UInt32}) + {gap:UInt32} - 1, greatest({gap:UInt32}, 1)))) AS _most,
+                least(length(_starts), toUInt64(intDiv(toUInt64({{.Every}}) + {{.Gap}} - 1, {{.Gap}}))) AS _most,
                 arrayJoin(arrayPushBack(_starts, 1)) AS _begun
             FROM (SELECT {{.By}}_place, arrayJoin(_ids) AS _id FROM (
             {{template "ids.sql" .}}) AS _s)

@@ -15,10 +15,10 @@ var render = schema.Templates(files)
 
 // Views returns the views of the questions about a job.
 func Views(l *schema.Layout, c *wire.DB) (all []schema.View) {
-	for _, f := range forms() {
-		all = append(all, overOf(l, c, f, l.By).view(""))
+	for _, f := range forms(l) {
+		all = append(all, askedFor(l, c, f, l.By).view(""))
 		if len(l.By) > 0 {
-			all = append(all, overOf(l, c, f, nil).view("_total"))
+			all = append(all, askedFor(l, c, f, nil).view("_total"))
 		}
 	}
 	for _, d := range questionsOf(l, c) {
@@ -29,7 +29,7 @@ func Views(l *schema.Layout, c *wire.DB) (all []schema.View) {
 
 // Names returns the names of these views.
 func Names(l *schema.Layout) (all []string) {
-	for _, f := range forms() {
+	for _, f := range forms(l) {
 		all = append(all, l.Spec.Job+"_"+f.name)
 		if len(l.By) > 0 {
 			all = append(all, l.Spec.Job+"_"+f.name+"_total")
@@ -46,7 +46,7 @@ func questionsOf(l *schema.Layout, c *wire.DB) (all []idsData) {
 	if len(identified(l)) == 0 {
 		return nil
 	}
-	for _, t := range triangles() {
+	for _, t := range triangles(l) {
 		all = append(all, retentionOf(l, c, t)...)
 	}
 	all = append(all, sessionsOf(l, c)...)

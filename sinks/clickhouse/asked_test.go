@@ -97,15 +97,19 @@ func random(r *rand.Rand, n int, from, until int64) (all []sighting) {
 	return all
 }
 
-// hopped returns the least range around a range that windows of a size, one every so many seconds, fill exactly, and
-// these windows.
-func hopped(from, to, size, every int64) (first, last int64, all [][2]int64) {
-	first = from / every * every
-	for start := first; start == first || last < to; start += every {
-		last = start + size
-		all = append(all, [2]int64{start, last})
+// hopped returns the windows of a range, rounded outwards to the shortest ones: one window, or those of a size, one every
+// so many seconds.
+func hopped(from, to, pane int64, hops ...int64) (all [][2]int64) {
+	first, until := from/pane*pane, (to+pane-1)/pane*pane
+	size, every := until-first, until-first
+	if hops[0] > 0 {
+		size, every = hops[0], hops[len(hops)-1]
 	}
-	return first, last, all
+	for start, end := first, first; start == first || end < until; start += every {
+		end = start + size
+		all = append(all, [2]int64{start, end})
+	}
+	return all
 }
 
 // fitted returns the least range of dates around a range that units of a calendar fill exactly.
@@ -186,8 +190,8 @@ func (a *asked) calendar(from, to, unit, zone string) (all [][2]int64) {
 	return all
 }
 
-// TestOverLevels: a question reads the longest windows that fit, and all of them once.
-func TestOverLevels(t *testing.T) {
+// TestAskedLevels: a question reads the longest windows that fit, and all of them once.
+func TestAskedLevels(t *testing.T) {
 	c := open(t)
 	a := newAsked(t, c, ofNumbers, schema.Rollup{Window: time.Minute}, schema.Rollup{Window: time.Hour}, schema.Rollup{Window: 24 * time.Hour})
 	day := int64(noon/1000) - 43200
@@ -206,69 +210,72 @@ func TestOverLevels(t *testing.T) {
 		}
 	}
 	span := fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), ", day-86400, day+86400)
-	ask("clicks_over", span+"size=172800, every=86400", "[(2000096)]")
-	ask("clicks_over", span+"size=86400, every=86400", "[(1000048) (1000048)]")
-	ask("clicks_over", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=7200, every=7200", day, day+7200), "[(20004)]")
-	ask("clicks_over", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=1800, every=1800", day, day+1800), "[(101)]")
-	ask("clicks_over", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=5400, every=5400", day, day+5400), "[(10103)]")
+	ask("clicks_range", strings.TrimSuffix(span, ", "), "[(2000096)]")
+	ask("clicks_tumble", span+"size='1d'", "[(1000048) (1000048)]")
+	ask("clicks_tumble", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size='2h'", day, day+7200), "[(20004)]")
+	ask("clicks_range", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d)", day+59, day+1741), "[(101)]") // half an hour, rounded outwards
+	ask("clicks_hop", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size='90m', every='30m'", day, day+7200), "[(303) (303)]")
+	// A day that begins at another hour has hours on both sides, not the days that it lies in.
+	ask("clicks_tumble", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size='1d'", day-43200, day+43200), "[(240048)]")
 	ask("clicks_calendar", "from='2025-11-01', to='2025-12-01', unit='month', zone='Asia/Kolkata'", "[(2000096)]")
 	ask("clicks_calendar", "from='2025-11-20', to='2025-11-21', unit='day', zone='Asia/Kolkata'", "[(230248)]")
 	// A row in the live tail of the day: its other hours are those of the rollup.
 	a.count(sighting{day + 7200, "/0", 1, 100})
-	ask("clicks_over", span+"size=86400, every=86400", "[(1000048) (230248)]")
+	ask("clicks_tumble", span+"size='1d'", "[(1000048) (230248)]")
 }
 
-// TestOverRefuses: a question that cannot be answered says why and what to do.
-func TestOverRefuses(t *testing.T) {
+// TestAskedRefuses: a question that cannot be answered says why and what to do.
+func TestAskedRefuses(t *testing.T) {
 	c := open(t)
 	newAsked(t, c, ofIDs, schema.Rollup{Window: time.Minute})
 	for ask, want := range map[string]string{
-		"clicks_over(from=now(), to=now(), size=90, every=60)":                                                     "size has to be a multiple of 60 seconds, the shortest windows of job clicks",
-		"clicks_over(from=now(), to=now(), size=0, every=60)":                                                      "size has to be a multiple of 60 seconds",
-		"clicks_over(from=now(), to=now(), size=60, every=0)":                                                      "every has to be a multiple of 60 seconds",
-		"clicks_over(from=now(), to=now(), size=864000, every=60)":                                                 "size is more than 1500 times every: make every greater",
-		"clicks_over_total(from=now() - 864000, to=now(), size=60, every=60)":                                      "more than 10000 windows: make the range shorter or every greater",
-		"clicks_calendar(from='1970-01-01', to='2026-01-01', unit='day', zone='UTC')":                              "more than 10000 days: make the range shorter",
-		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='days', zone='UTC')":                             "unit has to be one of day, week, month, quarter, year",
-		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='hour', zone='UTC')":                             "unit has to be one of day, week, month, quarter, year",
-		"clicks_cumulative(from='2026-01-01', to='2026-01-02', unit='Day', zone='UTC', every=60)":                  "unit has to be one of day, week, month, quarter, year",
-		"clicks_retention(measure='people', from='2026-01-01', to='2026-01-02', unit='', zone='UTC')":              "unit has to be one of day, week, month, quarter, year",
-		"clicks_calendar(from='2105-01-01', to='2105-01-02', unit='day', zone='UTC')":                              "to has to be 2105-01-01 or earlier",
-		"clicks_retention(measure='people', from='2105-01-01', to='2105-01-02', unit='day', zone='UTC')":           "to has to be 2105-01-01 or earlier",
-		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='day', zone='Europe/Berlim')":                    "Europe/Berlim",
-		"clicks_cumulative(from='2026-01-01', to='2026-02-01', unit='month', zone='UTC', every=60)":                "more than 1500 steps in a period: make every greater",
-		"clicks_cumulative(from='2026-01-01', to='2026-01-02', unit='day', zone='UTC', every=61)":                  "every has to be a multiple of 60 seconds",
-		"clicks_over(from='2026-01-01 00:00:00', size=60, every=60)":                                               "to",
-		"clicks_over(from='2026-01-02 00:00:00', to='2026-01-01 00:00:00', size=60, every=60)":                     "write a to that is later than from",
-		"clicks_over_total(from='2026-10-01 00:00:00', to='2026-11-30 00:00:00', size=8640000, every=8640000)":     "write a size of 5184000 or less: the range is shorter than a window",
-		"clicks_over_total(from='2026-10-01 03:51:09', to='2026-10-01 04:51:09', size=3600, every=3600)":           "write from = '2026-10-01 03:00:00' and to = '2026-10-01 05:00:00': windows begin at multiples of their step since 1970",
-		"clicks_calendar(from='2026-10-31', to='2026-12-02', unit='month', zone='UTC')":                            "write from = '2026-10-01' and to = '2027-01-01': from is the first day of a unit",
-		"clicks_cumulative_total(from='2026-10-31', to='2026-10-31', unit='day', zone='UTC', every=3600)":          "write a to that is later than from",
-		"clicks_retention_over(measure='people', from='2026-10-01 00:00:00', to='2026-10-01 00:30:00', size=3600)": "write a size of 1800 or less",
+		"clicks_tumble(from=now(), to=now(), size='90s')":                                                            "write size as a multiple of '1m', the shortest windows of job clicks",
+		"clicks_tumble(from=now(), to=now(), size=600)":                                                              "write size as a text such as '90s', '10m', '1h' or '7d'",
+		"clicks_tumble(from=now(), to=now(), size='0m')":                                                             "write size as a text such as '90s', '10m', '1h' or '7d'",
+		"clicks_hop(from=now(), to=now(), size='1m', every='an hour')":                                               "write every as a text such as '90s', '10m', '1h' or '7d'",
+		"clicks_last(span='1 month')":                                                                                "write span as a text such as '90s', '10m', '1h' or '7d'",
+		"clicks_hop(from=now() - 864000, to=now(), size='10d', every='1m')":                                          "write a greater every: size is more than 1500 times every",
+		"clicks_tumble_total(from=now() - 864000, to=now(), size='1m')":                                              "write a shorter range or longer windows: an answer has at most 10000",
+		"clicks_calendar(from='1970-01-01', to='2026-01-01', unit='day', zone='UTC')":                                "write a shorter range: it has more than 10000 days",
+		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='days', zone='UTC')":                               "write unit = 'day' or 'week' or 'month' or 'quarter' or 'year'",
+		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='hour', zone='UTC')":                               "write unit = 'day'",
+		"clicks_cumulate(from='2026-01-01', to='2026-01-02', unit='Day', zone='UTC', every='1m')":                    "write unit = 'day'",
+		"clicks_retention(measure='people', from='2026-01-01', to='2026-01-02', unit='', zone='UTC')":                "write unit = 'day'",
+		"clicks_calendar(from='2105-01-01', to='2105-01-02', unit='day', zone='UTC')":                                "write a to of 2105-01-01 or earlier",
+		"clicks_retention(measure='people', from='2105-01-01', to='2105-01-02', unit='day', zone='UTC')":             "write a to of 2105-01-01 or earlier",
+		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='day', zone='Europe/Berlim')":                      "Europe/Berlim",
+		"clicks_cumulate(from='2026-01-01', to='2026-02-01', unit='month', zone='UTC', every='1m')":                  "write a greater every: a period has at most 1500 steps",
+		"clicks_cumulate(from='2026-01-01', to='2026-01-02', unit='day', zone='UTC', every='61s')":                   "write every as a multiple of '1m'",
+		"clicks_range(from='2026-01-01 00:00:00')":                                                                   "to",
+		"clicks_range(from='2026-01-02 00:00:00', to='2026-01-01 00:00:00')":                                         "write a to that is later than from",
+		"clicks_tumble_total(from='2026-10-01 00:00:00', to='2026-11-30 00:00:00', size='100d')":                     "write a size of 5184000s or less: the range is shorter than a window; clicks_range has one number for a range",
+		"clicks_calendar(from='2026-10-31', to='2026-12-02', unit='month', zone='UTC')":                              "write from = '2026-10-01' and to = '2027-01-01': from is the first day of a unit",
+		"clicks_cumulate_total(from='2026-10-31', to='2026-10-31', unit='day', zone='UTC', every='1h')":              "write a to that is later than from",
+		"clicks_retention_tumble(measure='people', from='2026-10-01 00:00:00', to='2026-10-01 00:30:00', size='1h')": "write a size of 1800s or less",
 	} {
 		refusedBy(t, c, ask, want)
 	}
 }
 
-// TestOverAhead: events that are ahead of the server's clock are in no cumulative window that
+// TestAskedAhead: events that are ahead of the server's clock are in no cumulative window that
 // has not begun, and the question about those that have begun is answered.
-func TestOverAhead(t *testing.T) {
+func TestAskedAhead(t *testing.T) {
 	c := open(t)
 	a := newAsked(t, c, ofIDs, schema.Rollup{Window: time.Minute})
 	day := time.Now().Unix()/86400*86400 - 86400
 	a.count(sighting{day, "/0", 1, 100}, sighting{day + 3*86400 + 120, "/0", 2, 100})
 	date := func(d int64) string { return time.Unix(d, 0).UTC().Format(time.DateOnly) }
 	for _, every := range []int{120, 3600, 86400} {
-		sql := fmt.Sprintf("SELECT toUnixTimestamp(window_start) - %d, uniqExact(window_end) > 0, max(hits) FROM %s(from='%s', to='%s', unit='day', zone='UTC', every=%d) GROUP BY ALL", day, c.Name("clicks_cumulative_total"), date(day), date(day+5*86400), every)
+		sql := fmt.Sprintf("SELECT toUnixTimestamp(window_start) - %d, uniqExact(window_end) > 0, max(hits) FROM %s(from='%s', to='%s', unit='day', zone='UTC', every='%ds') GROUP BY ALL", day, c.Name("clicks_cumulate_total"), date(day), date(day+5*86400), every)
 		if got := fmt.Sprint(read(t, c, sql)); got != "[(0,1,1)]" {
 			t.Errorf("every %d s: %s", every, got)
 		}
 	}
 }
 
-// TestOverExpired: where states of ids have expired, their number is not known; and windows
+// TestAskedExpired: where states of ids have expired, their number is not known; and windows
 // of which rows have expired are left out.
-func TestOverExpired(t *testing.T) {
+func TestAskedExpired(t *testing.T) {
 	c := open(t)
 	a := newAsked(t, c, ofEveryKind, schema.Rollup{Window: time.Minute, Keep: 48 * time.Hour}, schema.Rollup{Window: time.Hour, KeepStates: 24 * time.Hour})
 	now := time.Now().Unix()
@@ -277,15 +284,27 @@ func TestOverExpired(t *testing.T) {
 	a.count(random(rand.New(rand.NewPCG(1, 18)), 50, recent, recent+7200)...)
 	ask := func(from int64, size int, want string) {
 		t.Helper()
-		sql := fmt.Sprintf("SELECT hits, people, active, seen > 0, round(revenue) > 0 FROM %s(from=toDateTime(%d), to=toDateTime(%[2]d + 7200), size=%d, every=%[3]d) ORDER BY window_start", c.Name("clicks_over_total"), from, size)
+		sql := fmt.Sprintf("SELECT hits, people, active, seen > 0, round(revenue) > 0 FROM %s(from=toDateTime(%d), to=toDateTime(%[2]d + 7200), size='%ds') ORDER BY window_start", c.Name("clicks_tumble_total"), from, size)
 		if got := fmt.Sprint(read(t, c, sql)); got != want {
 			t.Errorf("windows of %d s: %s, want %s", size, got, want)
 		}
 	}
-	refusedBy(t, c, fmt.Sprintf("clicks_over_total(from=toDateTime(%d), to=toDateTime(%[1]d + 7200), size=1800, every=1800)", old), "ask for later windows: some of this range are not kept any more") // of minutes
+	refusedBy(t, c, fmt.Sprintf("clicks_tumble_total(from=toDateTime(%d), to=toDateTime(%[1]d + 7200), size='30m')", old), "ask for later windows: some of this range are not kept any more") // of minutes
 	ask(recent, 3600, "[(31,23,23,1,1) (19,14,14,1,1)]")
 	roll(t, a.Sink, true)
 	ask(recent, 3600, "[(31,23,23,1,1) (19,14,14,1,1)]")
 	(&backend{c: c}).exec(t, "INSERT INTO "+c.Name("clicks_1h_rollup")+" (page, window_start, hits, people, rolled_at) VALUES ('/9', toDateTime("+fmt.Sprint(recent)+"), 3, 2, now() - 2 * 86400)")
 	ask(recent, 3600, "[(34,NULL,NULL,NULL,1) (19,14,14,1,1)]")
+}
+
+// TestAskedNothing: the range of a job without events in it has no row.
+func TestAskedNothing(t *testing.T) {
+	c := open(t)
+	newAsked(t, c, ofNumbers, schema.Rollup{Window: time.Minute}, schema.Rollup{Window: time.Hour})
+	for _, ask := range []string{"range(from='2026-01-01 00:00:00', to='2026-01-02 00:00:00')", "last(span='1h')", "tumble(from='2026-01-01 00:00:00', to='2026-01-02 00:00:00', size='1h')"} {
+		ask = strings.Replace(ask, "(", "_total(", 1)
+		if rows := read(t, c, "SELECT * FROM "+wire.Quote(c.Config.Database)+".clicks_"+ask); len(rows) > 0 {
+			t.Errorf("%s: %v", ask, rows)
+		}
+	}
 }
