@@ -9,5 +9,7 @@ type Config struct {
 	// what the reference says of it only for this kind.
 	Keys map[string]string
 
+	AddsUp bool // its numbers may be added up over windows and groups
+
 	Least, Most float64 // the bounds of the key error, if they are narrower than those of the key
 }

@@ -105,7 +105,7 @@ func (inv *Inventory) comesBack(l *schema.Layout, i int) bool {
 		return false
 	}
 	for m := range l.Counted {
-		if inv.registered(l, m.Name) != nil && !slices.ContainsFunc(m.ViewColumns(), func(c schema.Column) bool { _, there := shown[c.Name]; return there }) {
+		if inv.registered(l, m.Name) != nil && !slices.ContainsFunc(m.ViewColumns(""), func(c schema.Column) bool { _, there := shown[c.Name]; return there }) {
 			return true
 		}
 	}

@@ -19,6 +19,7 @@ import (
 // SQL with {name:Type} for the parameters.
 type form struct {
 	name   string
+	about  string   // what a row of the view is
 	params []string // in the order of the documentation
 
 	first  string // the _window that begins at from
@@ -106,9 +107,9 @@ func outwards(l *schema.Layout, from, to string) span {
 func spanned(l *schema.Layout) span { return outwards(l, fromTime, toTime) }
 
 // whole is the form of one window, which is a span.
-func whole(name string, params []string, s span, checks ...check) form {
+func whole(name, about string, params []string, s span, checks ...check) form {
 	return form{
-		name: name, params: params,
+		name: name, about: about, params: params,
 		first:  s.from,
 		step:   s.from,
 		same:   "toUnixTimestamp(%[1]s) >= " + s.from + " AND toUnixTimestamp(%[2]s) < " + s.to,
@@ -126,7 +127,7 @@ func whole(name string, params []string, s span, checks ...check) form {
 
 // hopping is the form of windows that begin every so many seconds, the first one at the begin of a span. The last one ends
 // at its end or behind it. Tumbling windows begin where the one before ends.
-func hopping(name string, params []string, s span) form {
+func hopping(name, about string, params []string, s span) form {
 	size, every := duration("size"), duration(params[len(params)-1])
 	hop := size // the length of the steps
 	if every != size {
@@ -134,7 +135,7 @@ func hopping(name string, params []string, s span) form {
 	}
 	until := s.until(size, every)
 	return form{
-		name: name, params: params,
+		name: name, about: about, params: params,
 		first:  s.from,
 		step:   s.from + " + intDiv(toUnixTimestamp(%[1]s) - " + s.from + ", " + hop + ") * " + hop,
 		same:   "toUnixTimestamp(%[1]s) >= " + s.from + " AND intDiv(toUnixTimestamp(%[1]s) - " + s.from + ", " + hop + ") = intDiv(toUnixTimestamp(%[2]s) - " + s.from + ", " + hop + ")",
@@ -205,7 +206,7 @@ func ofPeriod(moment, step string) string {
 // periods is the form of the periods of a calendar.
 func periods() form {
 	return form{
-		name: "calendar", params: []string{"from", "to", "unit", "zone"},
+		name: "calendar", about: "Days, weeks, months, quarters or years (unit) of a time zone, of each group.", params: []string{"from", "to", "unit", "zone"},
 		first:  "{from:Date}",
 		step:   period("%[1]s"),
 		same:   period("%[1]s") + " = " + period("%[2]s"),
@@ -222,7 +223,7 @@ func periods() form {
 func growing() form {
 	step := duration("every")
 	return form{
-		name: "cumulate", params: []string{"from", "to", "unit", "zone", "every"},
+		name: "cumulate", about: "What had come in a day (or another unit) by then, each step of every later, of each group.", params: []string{"from", "to", "unit", "zone", "every"},
 		first:  "({from:Date}, 0)",
 		step:   "(" + period("%[1]s") + ", " + ofPeriod("%[1]s", step) + ")",
 		same:   period("%[1]s") + " = " + period("%[2]s") + " AND " + ofPeriod("%[1]s", step) + " = " + ofPeriod("%[2]s", step),
@@ -245,10 +246,10 @@ func growing() form {
 func forms(l *schema.Layout) []form {
 	asked, now := spanned(l), "toInt64(toUnixTimestamp(now()))"
 	return []form{
-		whole("range", []string{"from", "to"}, asked, asked.later()),
-		whole("last", []string{"span"}, outwards(l, now+" - "+duration("span"), now), written("span")),
-		hopping("tumble", []string{"from", "to", "size"}, asked),
-		hopping("hop", []string{"from", "to", "size", "every"}, asked),
+		whole("range", "One number for a range, from and to, of each group.", []string{"from", "to"}, asked, asked.later()),
+		whole("last", "One number for the last span, such as '1h', of each group.", []string{"span"}, outwards(l, now+" - "+duration("span"), now), written("span")),
+		hopping("tumble", "Windows of a size, such as '10m', of each group, the first one at from.", []string{"from", "to", "size"}, asked),
+		hopping("hop", "Windows of a size, one every so long, of each group, the first one at from.", []string{"from", "to", "size", "every"}, asked),
 		periods(),
 		growing(),
 	}
@@ -295,13 +296,16 @@ func askedFor(l *schema.Layout, c *wire.DB, f form, by []schema.Column) askedDat
 
 func (d askedData) view(total string) schema.View {
 	name := d.Layout.Spec.Job + "_" + d.name + total
-	return schema.NewView(d.DB, name, d.columns(), render("asked", d))
+	if total != "" {
+		d.about = strings.Replace(d.about, "each group", "all groups together", 1)
+	}
+	return schema.NewView(d.DB, name, d.about, d.columns(), render("asked", d))
 }
 
 func (d askedData) columns() []schema.Column {
 	all := append(slices.Clone(d.by), schema.Column{Name: "window_start", Type: schema.UTC}, schema.Column{Name: "window_end", Type: schema.UTC}, schema.Column{Name: "hits", Type: "UInt64"})
 	for _, m := range d.Measures() {
-		for _, col := range m.ViewColumns() {
+		for _, col := range m.ViewColumns(d.Layout.Spec.Job) {
 			if slices.Contains(d.Forgotten(), m) {
 				col.Type, _ = unknown(col.Type)
 			}

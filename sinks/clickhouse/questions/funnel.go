@@ -31,7 +31,7 @@ func funnelOf(l *schema.Layout, c *wire.DB) idsData {
 	asked := spanned(l)
 	from, until := asked.from, asked.to
 	d := idsData{
-		askedData: askedData{l.Level(c, 0), panesOf(l, "funnel", from, until), nil},
+		askedData: askedData{l.Level(c, 0), panesOf(l, "funnel", "How many ids took the steps in their order.", from, until), nil},
 		statement: "funnel",
 		columns:   append([]schema.Column{{Name: "step", Type: "UInt32"}, {Name: "name", Type: "String"}}, uints("least", "most")...),
 		place:     func(moment string) string { return numberOf(l, moment, from) },

@@ -78,7 +78,7 @@ func (d idsData) both() (all []idsData) {
 func (d idsData) create() schema.View {
 	name := d.Layout.Spec.Job + "_" + d.name
 	columns := slices.Concat(d.by, d.columns, []schema.Column{{Name: "complete", Type: "UInt8"}})
-	return schema.NewView(d.DB, name, columns, render(d.statement, d))
+	return schema.NewView(d.DB, name, d.about, columns, render(d.statement, d))
 }
 
 var windowColumns = []schema.Column{{Name: "window_start", Type: schema.UTC}, {Name: "window_end", Type: schema.UTC}}
@@ -201,7 +201,7 @@ func (s source) Forgets() bool {
 
 // panesOf returns a form of the shortest windows of the job, called panes here, from one moment
 // until another, both in seconds since 1970.
-func panesOf(l *schema.Layout, name, from, until string) form {
+func panesOf(l *schema.Layout, name, about, from, until string) form {
 	v := l.Levels[0]
 	within := "toUnixTimestamp(%[1]s) >= " + from + " AND toUnixTimestamp(%[1]s) < " + until
 	all := []check{
@@ -215,7 +215,7 @@ func panesOf(l *schema.Layout, name, from, until string) form {
 		all = append(all, check{fmt.Sprintf("%s < %d", from, v.WholeSince),
 			fmt.Sprintf("windows of %s that begin before %s UTC are not whole, because rows had expired when their rollup was added or a keep made longer, and the question needs them: ask for later ones", schema.Span(v.Window), time.Unix(v.WholeSince, 0).UTC().Format(time.DateTime))})
 	}
-	return form{name: name, same: "(1, %[1]s, %[2]s).1 = 1", within: within, checks: func(*schema.Layout) []check { return all }}
+	return form{name: name, about: about, same: "(1, %[1]s, %[2]s).1 = 1", within: within, checks: func(*schema.Layout) []check { return all }}
 }
 
 // numberOf returns the number of the pane that starts at a moment, 1 for one that starts at

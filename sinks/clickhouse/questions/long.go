@@ -201,9 +201,9 @@ func ofSome(l *schema.Layout, c *wire.DB, q *Question, where []string) string {
 			by = append(by, c)
 		}
 	}
-	f := whole("range", nil, spanned(l))
+	f := whole("range", "", nil, spanned(l))
 	if q.Step > 0 {
-		f = hopping("tumble", []string{"from", "to", "size"}, spanned(l))
+		f = hopping("tumble", "", []string{"from", "to", "size"}, spanned(l))
 	}
 	f = f.with(map[string]string{
 		"{from:DateTime}": fmt.Sprintf("toDateTime(%d, 'UTC')", q.From.Unix()), "{to:DateTime}": fmt.Sprintf("toDateTime(%d, 'UTC')", q.Until.Unix()),

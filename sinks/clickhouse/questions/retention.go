@@ -17,13 +17,16 @@ type triangle struct {
 	count  string // how many windows there are
 }
 
+// cameBack says what a row of these views is.
+const cameBack = "How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids."
+
 // triangles are the forms of a view of retention.
 func triangles(l *schema.Layout) []triangle {
 	size, asked := duration("size"), spanned(l)
-	side := hopping("retention_tumble", []string{"from", "to", "size"}, asked)
+	side := hopping("retention_tumble", cameBack, []string{"from", "to", "size"}, asked)
 
 	days := periods()
-	days.name, days.checks = "retention", calendar
+	days.name, days.about, days.checks = "retention", cameBack, calendar
 	trunc := dated("{from:Date}")
 	skip := "(" + trunc + " < {from:Date})" // the period of from begins before it
 	var add []string

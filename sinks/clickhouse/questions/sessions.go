@@ -52,7 +52,7 @@ func sessionsOf(l *schema.Layout, c *wire.DB) []idsData {
 	before := fmt.Sprintf("intDiv(%s + %d, %d)", gap, pane-1, pane)
 	from := fmt.Sprintf("(%s - %s * %d)", first, before, pane)
 	d := idsData{
-		askedData: askedData{l.Level(c, 0), panesOf(l, "sessions", from, until), l.By},
+		askedData: askedData{l.Level(c, 0), panesOf(l, "sessions", "How many sessions begin in a window: events of an id less than a gap apart.", from, until), l.By},
 		statement: "sessions",
 		columns:   append(slices.Clone(windowColumns), uints("least", "most", "total_most")...),
 		place:     func(moment string) string { return numberOf(l, moment, from) },

@@ -9,6 +9,7 @@
 //	tables.go    all tables, and those of measures that have rows of their own
 //	job.go       a job: the names and columns of its tables
 //	measure.go   the columns of a measure
+//	about.go     the comments of columns
 //	functions.go the SQL functions
 //	template.go  the statements
 package schema

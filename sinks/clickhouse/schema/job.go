@@ -104,7 +104,7 @@ func (j Job) Plan() (*Layout, error) {
 	}
 	for _, c := range j.Spec.By {
 		usable(c.Name)
-		l.By = append(l.By, Column{Name: c.Name, Type: dimension})
+		l.By = append(l.By, Column{Name: c.Name, Type: dimension, About: grouped})
 	}
 	for i, m := range j.Spec.Measures {
 		usable(m.Name)

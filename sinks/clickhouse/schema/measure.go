@@ -142,23 +142,23 @@ func (m *Measure) Packed(state string) string {
 func (m *Measure) states(name, typ, unpacked, ttl string) []Column {
 	extra := "CODEC(" + cmp.Or(m.SQL.Codec, "ZSTD(1)") + ")"
 	if m.SQL.Stored == "" {
-		return []Column{{Name: name, Type: typ, extra: extra, ttl: ttl}}
+		return []Column{{Name: name, Type: typ, About: m.held(), extra: extra, ttl: ttl}}
 	}
 	stored := m.Name + m.SQL.Stored
 	return []Column{
-		{Name: stored, Type: typ, extra: extra, ttl: ttl},
-		{Name: name, Type: m.SQL.AliasType, extra: aliased + fmt.Sprintf(m.SQL.Alias, stored+unpacked)},
+		{Name: stored, Type: typ, About: m.held(), extra: extra, ttl: ttl},
+		{Name: name, Type: m.SQL.AliasType, About: m.held(), extra: aliased + fmt.Sprintf(m.SQL.Alias, stored+unpacked)},
 	}
 }
 
 func (m *Measure) numbers() Column {
-	return Column{Name: m.Name, Type: "SimpleAggregateFunction(" + m.SQL.NumberMerge + ", " + m.SQL.NumberType + ")"}
+	return Column{Name: m.Name, Type: "SimpleAggregateFunction(" + m.SQL.NumberMerge + ", " + m.SQL.NumberType + ")", About: "finished numbers of the measure " + m.Name + ", which views show"}
 }
 
-// ViewColumns returns the measure's columns in views.
-func (m *Measure) ViewColumns() (all []Column) {
+// ViewColumns returns the measure's columns in views of a job.
+func (m *Measure) ViewColumns(job string) (all []Column) {
 	for name := range m.Selected("") {
-		all = append(all, Column{Name: name, Type: cmp.Or(m.SQL.ViewType, m.SQL.NumberType)})
+		all = append(all, Column{Name: name, Type: cmp.Or(m.SQL.ViewType, m.SQL.NumberType), About: m.about(job)})
 	}
 	return all
 }

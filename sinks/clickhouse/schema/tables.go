@@ -17,6 +17,7 @@ import (
 // A Column of a table.
 type Column struct {
 	Name, Type string
+	About      string // its comment; empty: that of its name in abouts
 	extra      string // codec, default
 	ttl        string // of its values; empty: none
 }
@@ -30,7 +31,17 @@ func (c Column) String() string {
 
 // definition returns the column without its TTL.
 func (c Column) definition() string {
-	return strings.TrimRight(wire.Quote(c.Name)+" "+c.Type+" "+c.extra, " ")
+	parts := []string{wire.Quote(c.Name), c.Type}
+	if about := cmp.Or(c.About, abouts[c.Name]); about != "" {
+		parts = append(parts, "COMMENT "+wire.Text(about))
+	}
+	switch {
+	case strings.HasPrefix(c.extra, "CODEC"):
+		parts = append(parts, c.extra)
+	case c.extra != "": // a default, which comes before the comment
+		parts = slices.Insert(parts, 2, c.extra)
+	}
+	return strings.Join(parts, " ")
 }
 
 const ColumnTTL = " TTL "

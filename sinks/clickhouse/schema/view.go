@@ -10,21 +10,21 @@ import (
 	"weir/sinks/clickhouse/wire"
 )
 
-// A View says how a view should be. Its comment tells it from a view of the same name that another
-// configuration or a tool has made.
-type View struct{ Name, SQL, Comment string }
+// A View says how a view should be, and in one sentence what a row of it is. Its comment ends with what tells it
+// from a view of the same name that another configuration or a tool has made.
+type View struct{ Name, SQL, About, Comment string }
 
 // CreateView begins the statement of a view.
 const CreateView = "CREATE OR REPLACE VIEW "
 
-// NewView returns a view with these columns. The statement lists them, so that ClickHouse need not
+// NewView returns a view with these columns, about which a sentence says what a row is. The statement lists them, so that ClickHouse need not
 // analyse the query to create the view.
-func NewView(c *wire.DB, name string, columns []Column, query string) View {
+func NewView(c *wire.DB, name, about string, columns []Column, query string) View {
 	var texts []string
 	for _, col := range columns {
 		texts = append(texts, col.String())
 	}
-	return View{Name: name, SQL: CreateView + c.Name(name) + c.OnCluster() + "\n(" + strings.Join(texts, ", ") + ")\nAS " + query}
+	return View{Name: name, About: about, SQL: CreateView + c.Name(name) + c.OnCluster() + "\n(" + strings.Join(texts, ", ") + ")\nAS " + query}
 }
 
 // Sign gives the view a comment with a hash of its statement, and of the functions, because
@@ -32,7 +32,7 @@ func NewView(c *wire.DB, name string, columns []Column, query string) View {
 func (v *View) Sign() {
 	h := fnv.New64a()
 	fmt.Fprint(h, v.SQL, Functions())
-	v.Comment = fmt.Sprintf("weir migrate made it: %016x", h.Sum64())
+	v.Comment = fmt.Sprintf("%s weir migrate made it: %016x", v.About, h.Sum64())
 	v.SQL += "\nCOMMENT " + wire.Text(v.Comment)
 }
 
@@ -41,9 +41,9 @@ func (l *Layout) Views(c *wire.DB) []View {
 	var all []View
 	for i := range l.Levels {
 		d := l.Level(c, i)
-		all = append(all, NewView(c, d.Level.View, d.ViewColumns(), Render("view", d)))
+		all = append(all, NewView(c, d.Level.View, "A window of "+Span(d.Level.Window)+" of each group, exact as of the last flush.", d.ViewColumns(), Render("view", d)))
 		if d.Finished() != nil {
-			all = append(all, NewView(c, d.Level.States(), d.stateColumns(), Render("states", d)))
+			all = append(all, NewView(c, d.Level.States(), "Sketches of windows of "+Span(d.Level.Window)+": several rows of a window and group, to be merged.", d.stateColumns(), Render("states", d)))
 		}
 	}
 	for m := range l.Located {
@@ -51,7 +51,7 @@ func (l *Layout) Views(c *wire.DB) []View {
 			{Name: "window_start", Type: UTC}, {Name: "member", Type: "String"}, {Name: "score", Type: "UInt64"},
 			{Name: "lon", Type: "Float64"}, {Name: "lat", Type: "Float64"}, {Name: "geohash", Type: "String"}, {Name: "ts", Type: millis},
 		}
-		all = append(all, NewView(c, l.PlacesView(m), columns, Render("places", c.Reading(l.PlacesTable(m), c.Wide))))
+		all = append(all, NewView(c, l.PlacesView(m), "The last position of each member in each window.", columns, Render("places", c.Reading(l.PlacesTable(m), c.Wide))))
 	}
 	return all
 }
@@ -188,7 +188,7 @@ func (d LevelData) Counts() LevelData {
 func (d LevelData) ViewColumns() []Column {
 	all := append(slices.Clone(d.Layout.By), Column{Name: "window_start", Type: UTC}, Column{Name: "hits", Type: "UInt64"})
 	for m := range d.Layout.Counted {
-		all = append(all, m.ViewColumns()...)
+		all = append(all, m.ViewColumns(d.Layout.Spec.Job)...)
 	}
 	return append(all, Column{Name: "complete", Type: "UInt8"})
 }
@@ -197,7 +197,7 @@ func (d LevelData) ViewColumns() []Column {
 func (d LevelData) stateColumns() []Column {
 	all := append(slices.Clone(d.Layout.By), Column{Name: "window_start", Type: UTC})
 	for _, m := range d.Finished() {
-		all = append(all, Column{Name: m.Name + "_state", Type: cmp.Or(m.SQL.AliasType, m.SQL.Plain, m.SQL.State)})
+		all = append(all, Column{Name: m.Name + "_state", Type: cmp.Or(m.SQL.AliasType, m.SQL.Plain, m.SQL.State), About: m.held()})
 	}
 	return all
 }

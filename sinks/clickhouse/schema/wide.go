@@ -46,6 +46,6 @@ func (t *Table) spread(c *wire.DB) View {
 		columns = append(columns, "    "+col.String())
 	}
 	name := t.Name + wire.AllShards
-	return View{Name: name, SQL: fmt.Sprintf("CREATE OR REPLACE TABLE %s%s\n(\n%s\n)\nENGINE = Distributed(%s, %s, %s)",
+	return View{Name: name, About: "The rows of all shards.", SQL: fmt.Sprintf("CREATE OR REPLACE TABLE %s%s\n(\n%s\n)\nENGINE = Distributed(%s, %s, %s)",
 		c.Name(name), c.OnCluster(), strings.Join(columns, ",\n"), wire.Text(c.Config.Cluster), wire.Text(c.Config.Database), wire.Text(t.Name))}
 }

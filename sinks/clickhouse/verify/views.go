@@ -56,7 +56,7 @@ type auditData struct {
 
 func (d auditData) views() (all []schema.View) {
 	for _, name := range AuditViews {
-		all = append(all, schema.View{Name: name, SQL: render(strings.TrimPrefix(name, "weir_"), d)})
+		all = append(all, schema.View{Name: name, About: "What does not add up: no row is right.", SQL: render(strings.TrimPrefix(name, "weir_"), d)})
 	}
 	return all
 }
