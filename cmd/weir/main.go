@@ -4,6 +4,7 @@
 // Files:
 //
 //	main.go       the root command, exit codes, signals
+//	help.go       groups of commands, help in two levels, completion
 //	run.go        weir run: the jobs, their endpoints and the rollup lock
 //	web.go        what the HTTP endpoint asks of ClickHouse by itself: statements and dead letters
 //	up.go         weir up: broker, ClickHouse and generator in this process, the jobs in another process
@@ -212,6 +213,7 @@ Run it against your own systems:          weir migrate -c weir.yaml && weir run 
 	root.AddCommand(checkCommand(), inferCommand(), tapCommand(), topCommand(), dashboardCommand(), migrateCommand(), verifyCommand(), repairCommand(), healthcheckCommand(), configCommand(), versionCommand())
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultCompletionCmd()
+	arrange(root)
 	strict(root)
 	return root
 }
@@ -302,12 +304,6 @@ func loadConfig(c *cobra.Command, o config.Options) (*config.Config, *config.Ori
 		err = &exit{exitConfig, err, ""}
 	}
 	return cfg, origins, err
-}
-
-// configFlags gives a command -c and a flag for every key.
-func configFlags(c *cobra.Command) {
-	c.Flags().StringP("config", "c", "", "configuration file (default: $WEIR_CONFIG, then weir.yaml here and in the usual places)")
-	config.AddFlags(c.Flags())
 }
 
 // newLog makes the log of a process. Data goes to standard output, everything
