@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,22 +34,19 @@ type diagnostic struct {
 
 func checkCommand() *cobra.Command {
 	var offline bool
-	var output string
+	var output outputFlag
 	var samples int64
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Check a configuration: syntax, meaning, connections, schema and grants",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if output != "text" && output != "json" {
-				return badOutput(output)
-			}
 			if c.Flags().Changed("sample") && (samples < 1 || samples > 1_000_000 || offline) {
 				return &exit{exitUsage, fmt.Errorf("--sample %d: want 1 to 1000000, and not with --offline", samples), ""}
 			}
 			k := &checker{ctx: c.Context(), samples: samples, now: time.Now}
 			cfg, _, err := loadConfig(c, config.Options{NoSecrets: offline})
 			if err != nil {
-				if output == "text" {
+				if !output.json {
 					return err
 				}
 				var bad *config.Error
@@ -61,7 +57,7 @@ func checkCommand() *cobra.Command {
 				} else { // no file, or one that cannot be read
 					k.add(diagnostic{Tier: "config", Subject: "file", Result: "failed", Detail: err.Error(), code: exitConfig})
 				}
-				return k.print(c.OutOrStdout(), output)
+				return k.print(c.OutOrStdout(), output.json)
 			}
 			k.result("config", "syntax and meaning", spelling.Count(len(cfg.Jobs), "job"), nil, 0)
 			k.people(cfg)
@@ -73,13 +69,13 @@ func checkCommand() *cobra.Command {
 					_ = src.Close() // nothing was written
 				}
 			}
-			return k.print(c.OutOrStdout(), output)
+			return k.print(c.OutOrStdout(), output.json)
 		},
 	}
 	configFlags(c)
 	c.Flags().BoolVar(&offline, "offline", false, "only what needs no connection and no secret")
 	c.Flags().Int64Var(&samples, "sample", 0, "also read this many of the newest records of each topic, and show their outcomes; nothing is written")
-	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	output.add(c)
 	return c
 }
 
@@ -465,7 +461,7 @@ func unread(ctx context.Context, cfg *config.Config, j *config.Job, src *ingest.
 }
 
 // print writes the diagnostics. If some failed, the error has the exit code of the first of them.
-func (k *checker) print(w io.Writer, output string) error {
+func (k *checker) print(w io.Writer, asJSON bool) error {
 	failed, code := 0, exitFailed
 	for _, f := range k.diagnostics {
 		if f.Result == "failed" {
@@ -475,10 +471,8 @@ func (k *checker) print(w io.Writer, output string) error {
 			failed++
 		}
 	}
-	if output == "json" {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		if err := e.Encode(k.diagnostics); err != nil {
+	if asJSON {
+		if err := printJSON(w, k.diagnostics); err != nil {
 			return err
 		}
 	} else {

@@ -136,7 +136,7 @@ func TestCheckClock(t *testing.T) {
 		var out bytes.Buffer
 		k := &checker{ctx: t.Context(), now: func() time.Time { return time.Now().Add(c.host) }}
 		k.clickhouse(cfg)
-		if err := k.print(&out, "text"); err != nil || !strings.Contains(out.String(), c.want) {
+		if err := k.print(&out, false); err != nil || !strings.Contains(out.String(), c.want) {
 			t.Errorf("a host that is off by %s: %v, want %q in\n%s", c.host, err, c.want, &out)
 		}
 	}
@@ -169,7 +169,7 @@ func TestCheckFrozenReplica(t *testing.T) {
 		}}
 		k.clickhouse(cfg)
 		var out bytes.Buffer
-		err = k.print(&out, "text")
+		err = k.print(&out, false)
 		if len(k.diagnostics) == 2 && limit < await.Never { // the machine is too slow for the limit: there was no answer at all
 			continue
 		}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -82,6 +85,34 @@ type allFlags struct{ c *cobra.Command }
 func (a allFlags) Set(text string) error { return a.c.Flags().Set("help", text) }
 func (allFlags) String() string          { return "false" }
 func (allFlags) Type() string            { return "bool" }
+
+// outputFlag is the flag -o, text or json.
+type outputFlag struct{ json bool }
+
+func (o *outputFlag) add(c *cobra.Command) { c.Flags().VarP(o, "output", "o", "text or json") }
+
+func (o *outputFlag) Set(text string) error {
+	if o.json = text == "json"; !o.json && text != "text" {
+		return errors.New("want text or json")
+	}
+	return nil
+}
+
+func (o *outputFlag) String() string {
+	if o.json {
+		return "json"
+	}
+	return "text"
+}
+
+func (*outputFlag) Type() string { return "form" }
+
+// printJSON prints a value for programs.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
 
 // complete gives a shell the values of a command's flags.
 func complete(c *cobra.Command) {

@@ -46,7 +46,7 @@ func TestComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"tap --config " + file + " --job ":     "clicks",
+		"tap --config " + file + " --job ":      "clicks",
 		"tap --outcome ":                        "malformed",
 		"produce --time-unit ":                  "rfc3339",
 		"check --output ":                       "json",

@@ -264,7 +264,7 @@ func TestMessagesSteerNoTerminal(t *testing.T) {
 	var out bytes.Buffer
 	k := &checker{}
 	k.add(diagnostic{"ledger", "job a", "warning", "two lines:\nof \x1b[2J\a", 0})
-	if err := k.print(&out, "text"); err != nil {
+	if err := k.print(&out, false); err != nil {
 		t.Fatal(err)
 	}
 	if want := "! ledger     job a: two lines:\nof \\x1b[2J\\a\n"; out.String() != want {
@@ -277,7 +277,7 @@ func TestMessagesSteerNoTerminal(t *testing.T) {
 	}
 	k = &checker{}
 	k.report(&config.Job{Name: "a"}, s, 1)
-	if err := k.print(&out, "text"); err != nil || !strings.Contains(out.String(), `it has the type \x1b[2J\n✓`) {
+	if err := k.print(&out, false); err != nil || !strings.Contains(out.String(), `it has the type \x1b[2J\n✓`) {
 		t.Errorf("%v: %q", err, out.String())
 	}
 	out.Reset()

@@ -28,6 +28,7 @@ import (
 
 func topCommand() *cobra.Command {
 	var at, tokenFile, job string
+	var output outputFlag
 	c := &cobra.Command{
 		Use:   "top",
 		Short: "The numbers of a running process, in the terminal",
@@ -36,8 +37,8 @@ groups of a running process, once a second. The numbers are those of its page: b
 its HTTP API. The process may be on another machine.
 
 Keys: tab shows the next job, m orders the groups by the next measure, q ends.
-Where the output is no terminal it prints all jobs once.`,
-		Example:     "  weir top\n  weir top --url https://weir.example.org --token-file token --job clicks",
+Where the output is no terminal, and with -o json, it prints all jobs once.`,
+		Example:     "  weir top\n  weir top -o json\n  weir top --url https://weir.example.org --token-file token --job clicks",
 		Annotations: map[string]string{untilStopped: "true"},
 		RunE: func(c *cobra.Command, _ []string) error {
 			var token []byte
@@ -55,7 +56,10 @@ Where the output is no terminal it prints all jobs once.`,
 			if err != nil {
 				return err
 			}
-			if !isTerminal(b.out) {
+			switch {
+			case output.json:
+				return b.printJSON()
+			case !isTerminal(b.out):
 				return b.print()
 			}
 			return b.run(b.program(c.Context(), os.Stdin))
@@ -64,6 +68,7 @@ Where the output is no terminal it prints all jobs once.`,
 	c.Flags().StringVar(&at, "url", "http://127.0.0.1:8686", "address of the process")
 	c.Flags().StringVar(&tokenFile, "token-file", "", "file with its bearer token")
 	c.Flags().StringVar(&job, "job", "", "only this job")
+	output.add(c)
 	return c
 }
 
@@ -162,6 +167,38 @@ func (b *board) print() error {
 	const width, groups = 100, 5
 	_, err := lipgloss.Fprintln(b.out, b.draw(b.jobs, width, groups))
 	return err
+}
+
+// printJSON prints all jobs once, as the HTTP API has them.
+func (b *board) printJSON() error {
+	type job struct {
+		Job    string                 `json:"job"`
+		Health httpserver.JobHealth   `json:"health"`
+		People httpserver.PeopleReply `json:"people"`
+		Top    httpserver.TopReply    `json:"top"`
+		Failed string                 `json:"failed,omitempty"` // why people or groups are not known
+	}
+	all := []job{}
+	for _, j := range b.jobs {
+		shown := job{j.Job, j.health, j.people, j.top, ""}
+		if j.failed != nil {
+			shown.Failed = j.failed.Error()
+		}
+		all = append(all, shown)
+	}
+	return printJSON(b.out, all)
+}
+
+// line says in one line how a job is.
+func (b *board) line(j *boardJob) string {
+	parts := []string{j.health.State}
+	if len(j.people.Now) > 0 {
+		n := j.people.Now[0]
+		parts = append(parts, numberText(n.Value, n.Withheld)+" people "+n.Last)
+	}
+	h := b.health(j)
+	parts = append(parts, h[0]+" events/s", "lag "+h[1], "last flush "+h[2], "dead letters "+h[3], "audit "+h[4])
+	return printable(j.Job + ": " + strings.Join(append(parts, j.health.Trouble...), ", "))
 }
 
 // program returns the program that shows the board until ctx ends, or until a key ends it. in may be nil: no keys.

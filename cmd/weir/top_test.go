@@ -304,6 +304,13 @@ func TestTop(t *testing.T) {
 	if got := top(0, "--url", url+"/", "--token-file", token, "--job", "appended"); strings.Contains(got, "clicks") || !strings.Contains(got, "appended") {
 		t.Errorf("one job:\n%s", got)
 	}
+	var all []struct {
+		Job    string
+		Health struct{ State string }
+	}
+	if got := top(0, "--url", url, "--token-file", token, "-o", "json"); json.Unmarshal([]byte(got), &all) != nil || len(all) != 2 || all[0].Health.State != "running" {
+		t.Errorf("-o json:\n%s", got)
+	}
 	for _, c := range []struct {
 		line, want string
 		code       int

@@ -25,6 +25,7 @@ import (
 func verifyCommand() *cobra.Command {
 	var span spanFlags
 	var stopped bool
+	var output outputFlag
 	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Audit: log against ledger against rows; exit 1 on any mismatch",
@@ -53,7 +54,11 @@ does. Use --stopped while weir run is stopped on purpose and records may wait.`,
 				return err
 			}
 			defer b.client.Close()
-			v := &verifier{books: b, stopped: stopped, out: c.OutOrStdout(), err: c.ErrOrStderr()}
+			v := &verifier{books: b, stopped: stopped, out: c.OutOrStdout(), err: c.ErrOrStderr(), verdicts: []*verdict{}}
+			if output.json {
+				v.out = io.Discard
+				defer func() { _ = printJSON(c.OutOrStdout(), v.verdicts) }()
+			}
 			var failed error // the last one, which is the command's; the others are printed
 			for i := range b.cfg.Jobs {
 				j := &b.cfg.Jobs[i]
@@ -67,6 +72,7 @@ does. Use --stopped while weir run is stopped on purpose and records may wait.`,
 					fmt.Fprintf(v.err, "error: %v\n", failed)
 				}
 				failed = fmt.Errorf("job %s is not verified: %w", j.Name, err)
+				v.last().Error = err.Error()
 			}
 			if failed != nil {
 				return failed
@@ -79,6 +85,7 @@ does. Use --stopped while weir run is stopped on purpose and records may wait.`,
 	}
 	configFlags(c)
 	span.add(c)
+	output.add(c)
 	c.Flags().BoolVar(&stopped, "stopped", false, "weir run is stopped on purpose: records that wait to be counted are no mismatch")
 	return c
 }
@@ -164,9 +171,33 @@ type verifier struct {
 	stopped  bool
 	out, err io.Writer
 	toll
+	verdicts []*verdict // of the jobs so far
 }
 
+// A verdict is what verify says of a job, with -o json.
+type verdict struct {
+	Job        string `json:"job"`
+	Mismatches []told `json:"mismatches"`
+	Notes      []told `json:"notes"`
+	Lines      int    `json:"ledger_lines"`
+	Chunks     int    `json:"chunks"`
+	Windows    int    `json:"windows"`
+	Unjudged   int    `json:"chunks_not_judged"`
+	Waiting    int64  `json:"records_not_counted_yet"`
+	Error      string `json:"error,omitempty"` // why the job is not verified
+}
+
+type told struct {
+	Class string `json:"class"`
+	What  string `json:"what"`
+	Do    string `json:"do"`
+}
+
+func (v *verifier) last() *verdict { return v.verdicts[len(v.verdicts)-1] }
+
 func (v *verifier) job(ctx context.Context, j *config.Job) error {
+	r := &verdict{Job: j.Name, Mismatches: []told{}, Notes: []told{}}
+	v.verdicts = append(v.verdicts, r)
 	sink, s, err := v.sink(ctx, j, v.err)
 	if err != nil {
 		return err
@@ -181,6 +212,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	mismatch := func(f audit.Finding) {
 		v.take(f)
 		todo.take(f)
+		r.Mismatches = append(r.Mismatches, told{f.Class.String(), sentence(f), advice(f)})
 		fmt.Fprintf(v.out, "%s: %s\n", j.Name, sentence(f))
 	}
 	sums := audit.New(auditJob(j, s), audit.Scope{From: v.from, Until: v.to})
@@ -192,9 +224,8 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	for f := range sums.Findings {
 		mismatch(f)
 	}
-	notes := 0
 	for f := range sums.Notes {
-		notes++
+		r.Notes = append(r.Notes, told{f.Class.String(), sentence(f), advice(f)})
 		fmt.Fprintf(v.out, "%s: note: %s\n  %s\n", j.Name, sentence(f), advice(f))
 	}
 	log, lacks := v.log(ctx, j, src)
@@ -206,6 +237,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 		return fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	for _, o := range open { // not a mismatch: no reader gets these records yet
+		r.Notes = append(r.Notes, told{"transaction", fmt.Sprint(o), strings.TrimPrefix(abortIt(v.cfg, j, o), ": ")})
 		fmt.Fprintf(v.out, "%s: note: %s%s\n", j.Name, o, abortIt(v.cfg, j, o))
 	}
 	found, lag := sums.Log(log)
@@ -225,14 +257,15 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 		}
 	}
 	looked := sums.Looked()
+	r.Lines, r.Chunks, r.Windows, r.Unjudged, r.Waiting = looked.Lines, looked.Chunks, looked.Windows, sums.Unjudged(), lag
 	size := spelling.Count(looked.Lines, "ledger line") + ", " + spelling.Count(looked.Chunks, "chunk") + ", " + spelling.Count(looked.Windows, "window")
 	if n := v.mismatches - before; n == 0 {
 		verdict := "everything adds up"
 		if lacks != nil {
 			verdict = "what can be read now adds up"
 		}
-		if notes > 0 {
-			verdict += fmt.Sprintf(", except for the %s above", spelling.Count(notes, "note"))
+		if len(r.Notes) > 0 {
+			verdict += fmt.Sprintf(", except for the %s above", spelling.Count(len(r.Notes), "note"))
 		}
 		fmt.Fprintf(v.out, "%s: %s: %s; %s not counted yet%s\n", j.Name, verdict, size, spelling.Count(lag, "record"), unjudged(sums.Unjudged()))
 	} else {
@@ -264,7 +297,9 @@ func (v *verifier) uncounted(ctx context.Context, j *config.Job, src *ingest.Sou
 		return nil
 	}
 	v.mismatches++
-	fmt.Fprintf(v.out, "%s: %v; %s\n", j.Name, u, remedyOfUncounted(ctx, v.cfg, j, src))
+	do := remedyOfUncounted(ctx, v.cfg, j, src)
+	v.last().Mismatches = append(v.last().Mismatches, told{"uncounted", u.Error(), do})
+	fmt.Fprintf(v.out, "%s: %v; %s\n", j.Name, u, do)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -55,26 +54,19 @@ func (b build) String() string {
 }
 
 func versionCommand() *cobra.Command {
-	var output string
+	var output outputFlag
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		RunE: func(c *cobra.Command, _ []string) error {
 			b := buildInfo()
-			switch output {
-			case "text":
-				fmt.Fprintln(c.OutOrStdout(), b)
-				return nil
-			case "json":
-				return json.NewEncoder(c.OutOrStdout()).Encode(b)
+			if output.json {
+				return printJSON(c.OutOrStdout(), b)
 			}
-			return badOutput(output)
+			_, err := fmt.Fprintln(c.OutOrStdout(), b)
+			return err
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	output.add(c)
 	return c
-}
-
-func badOutput(o string) error {
-	return &exit{exitUsage, fmt.Errorf("-o %s: want text or json", o), ""}
 }

@@ -12,12 +12,12 @@ import (
 	httpserver "weir/serve/http"
 )
 
-// plainEvery is the time between two tables where the output is no terminal: a log file
+// plainEvery is the time between two lines where the output is no terminal: a log file
 // needs none every second.
-const plainEvery = 10 * time.Second
+const plainEvery = time.Minute
 
 // watch shows the numbers of the jobs: in place on a terminal, where the key k kills it,
-// and as lines elsewhere.
+// and as a line of each job elsewhere.
 func (u *up) watch(ctx context.Context, jobs *supervisor) error {
 	b := &board{api: newAPI(u.address, u.cfg.HTTP.Token.Reveal()), out: u.out, screenLog: u.screenLog, kill: jobs.kill}
 	if isTerminal(u.out) {
@@ -48,12 +48,16 @@ func (u *up) watch(ctx context.Context, jobs *supervisor) error {
 			u.step("recovery", "%s", text)
 		case <-time.After(wait):
 			wait = plainEvery
-			_ = b.take(b.look(ctx, "", nil)) // it is printed
-			if ctx.Err() != nil {
+			err := b.take(b.look(ctx, "", nil))
+			switch {
+			case ctx.Err() != nil:
 				return nil
+			case err != nil:
+				u.step("counting", "no answer: %v", err)
+				continue
 			}
-			if err := b.print(); err != nil {
-				return err
+			for i := range b.jobs {
+				u.step("counting", "%s", b.line(&b.jobs[i]))
 			}
 		}
 	}

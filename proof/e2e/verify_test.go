@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -51,6 +52,14 @@ func TestVerifyFindsAndMends(t *testing.T) {
 		`^clicks: partition 2, chunk 0: at most 0 events were counted, the rows hold \d{4} \(offsets 0 to 8192\)$`,
 		`^  state rows are gone, `, `a ledger line is gone`,
 		`^  to set its offset back, .*: kafka-consumer-groups.sh --bootstrap-server \S+ --group `+s.name+`.clicks --topic `+regexp.QuoteMeta(s.topic("clicks"))+`:1 --reset-offsets --to-offset 0 --execute$`)
+
+	var verdicts []struct {
+		Job        string
+		Mismatches []struct{ Class, What, Do string }
+	}
+	if err := json.Unmarshal([]byte(s.weir("verify", "-o", "json").exits(1).out.String()), &verdicts); err != nil || len(verdicts) != 1 || len(verdicts[0].Mismatches) < 4 || verdicts[0].Mismatches[0].Do == "" {
+		t.Errorf("-o json: %+v, %v", verdicts, err)
+	}
 
 	back := kadm.Offsets{}
 	for _, m := range regexp.MustCompile(`--group (\S+) --topic (\S+):(\d+) --reset-offsets --to-offset (\d+)`).FindAllStringSubmatch(out, -1) {
