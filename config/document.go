@@ -54,7 +54,7 @@ func (r *reader) document(data []byte) map[string]any {
 		r.complain(next.Content[0], "", "a second document begins here; keep one (a line --- or ... ends it)")
 		return nil
 	case !errors.Is(err, io.EOF):
-		r.syntax(err)
+		r.syntax(err, data)
 		return nil
 	case root.Kind == 0: // an empty file is an empty configuration
 		root.Content = []*yaml.Node{{Kind: yaml.MappingNode, Line: 1, Column: 1}}
@@ -70,13 +70,17 @@ func (r *reader) document(data []byte) map[string]any {
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
 // syntax reports the YAML parser's error at the line that it names.
-func (r *reader) syntax(err error) {
+func (r *reader) syntax(err error, data []byte) {
 	line := 1
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
 		line, _ = strconv.Atoi(m[1]) // digits
 	}
-	r.complain(&yaml.Node{Line: line, Column: 1}, "", "not YAML: %s; look in this line and the next for a quote or bracket left open, a colon without a space, a tab, another indent, or what is not UTF-8",
-		yamlLine.ReplaceAllString(err.Error(), ""))
+	hint := ""
+	if lines := bytes.Split(data, []byte("\n")); slices.ContainsFunc(lines[min(line-1, len(lines)):min(line+1, len(lines))], variable.Match) {
+		hint = "variables are not expanded in this file: write the value, or set a variable such as WEIR_CLICKHOUSE_URLS; or "
+	}
+	r.complain(&yaml.Node{Line: line, Column: 1}, "", "not YAML: %s; %slook in this line and the next for a quote or bracket left open, a colon without a space, a tab, another indent, or what is not UTF-8",
+		yamlLine.ReplaceAllString(err.Error(), ""), hint)
 }
 
 // section reads a mapping. Keys that an entry of a list lacks get their default here; viper fills
@@ -87,7 +91,7 @@ func (r *reader) section(k *key, n *yaml.Node, path string) map[string]any {
 		n = &yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Column: n.Column}
 	}
 	if n.Kind != yaml.MappingNode {
-		r.complain(n, path, "expected a section (keys %s), found %s", strings.Join(names(k.keys), ", "), describe(n))
+		r.complain(n, path, "expected a section (keys %s), found %s%s", strings.Join(names(k.keys), ", "), describe(n), k.instead(n))
 		return nil
 	}
 	values := map[string]any{}
@@ -123,6 +127,22 @@ func (r *reader) section(k *key, n *yaml.Node, path string) map[string]any {
 	return values
 }
 
+// instead returns the line to write in place of a text, or of a section of names, where a section or a list belongs.
+func (k *key) instead(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode && k.child("name") != nil && len(n.Content) > 0:
+		return ": - name: " + n.Content[0].Value
+	case n.Kind != yaml.ScalarNode || k.child("field") == nil:
+		return ""
+	case k.child("is") != nil: // a condition
+		return "; write {field: event, is: x}"
+	}
+	return fmt.Sprintf("; write %s: {field: %s}", k.name, n.Value)
+}
+
+// variable matches what other programs replace by a variable of the environment.
+var variable = regexp.MustCompile(`\$\{?[A-Z_]+\b`)
+
 // value reads the value of a key, and notes its place. A wrong value is reported and nil.
 func (r *reader) value(k *key, n *yaml.Node, path string) any {
 	r.places[path] = r.at(n)
@@ -142,6 +162,8 @@ func (r *reader) value(k *key, n *yaml.Node, path string) any {
 	case k.typ == text && k.def == "" && n.Value == "" && r.from.Source == FromFlag: // takes one of the file away
 		delete(r.places, path) // nothing is given then: no secret, for example
 		return ""
+	case r.from.Source == FromFile && k.format != "any" && k.format != "operand" && variable.MatchString(n.Value):
+		r.complain(n, path, "variables are not expanded in this file; %s", k.variableInstead())
 	default:
 		got, err := k.scalar(n)
 		if err == nil {
@@ -152,11 +174,19 @@ func (r *reader) value(k *key, n *yaml.Node, path string) any {
 	return nil
 }
 
+// variableInstead says what to do in place of a variable.
+func (k *key) variableInstead() string {
+	if strings.HasPrefix(k.path, "jobs") {
+		return "write the value itself"
+	}
+	return "leave the key out and set " + k.env()
+}
+
 func (r *reader) sections(k *key, n *yaml.Node, path string) any {
 	if isNull(n) {
 		return nil
 	} else if n.Kind != yaml.SequenceNode {
-		r.complain(n, path, "expected a list, found %s; begin each entry with a dash", describe(n))
+		r.complain(n, path, "expected a list, found %s; begin each entry with a dash%s", describe(n), k.instead(n))
 		return nil
 	}
 	items := r.atMost(k, n, path)
@@ -227,6 +257,8 @@ func (r *reader) texts(k *key, n *yaml.Node, path string) any {
 func (k *key) scalar(n *yaml.Node) (string, error) {
 	value := n.Value
 	switch literal := k.format == "any" || k.format == "flag"; {
+	case n.Kind == yaml.SequenceNode && k.name == "is":
+		return "", errors.New("expected one value, found a list; write in: [a, b] for several")
 	case n.Kind != yaml.ScalarNode:
 		return "", fmt.Errorf("expected %s, found %s", k.typ, describe(n))
 	case isNull(n):
@@ -239,6 +271,8 @@ func (k *key) scalar(n *yaml.Node) (string, error) {
 		return value, nil
 	case k.format == "flag":
 		return "", fmt.Errorf("expected true or false, found %s", describe(n))
+	case k.typ == text && n.Tag != "!!str" && formats[k.format] != nil && formats[k.format](value) != nil && k.format != "name":
+		return "", formats[k.format](value) // in quotes it would be no better
 	case k.typ == text && n.Tag != "!!str":
 		return "", fmt.Errorf("expected text, found %s; put it in quotes: %q", describe(n), value)
 	}

@@ -39,11 +39,17 @@ var sizeUnits = []unit{
 // units below milliseconds, in which times of events are.
 func ParseDuration(text string) (Duration, error) {
 	n, ok := parseUnits(text, durationUnits[:6])
+	if !ok && calendar.MatchString(text) {
+		return 0, fmt.Errorf("%q is no duration, because its length changes; ask for calendar months in SQL: clicks_calendar(…, unit = 'month')", text)
+	}
 	if !ok {
 		return 0, fmt.Errorf("%q is no duration; write whole numbers with units, such as 500ms, 30s, 1m, 1h30m, 24h or 7d", text)
 	}
 	return Duration(n), nil
 }
+
+// calendar matches units of a calendar.
+var calendar = regexp.MustCompile(`(?i)\d *(mo|months?|quarters?|y|years?)$`)
 
 // ParseSize reads a whole number of bytes with its unit: B, KiB, MiB, GiB,
 // TiB (powers of 1024) or KB, MB, GB, TB (powers of 1000), in any case.

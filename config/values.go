@@ -198,6 +198,9 @@ func addressAt(port string) func(string) error {
 		case strings.Contains(s, "@"):
 			return errors.New("an address has no user and no password in it; write host:port, and a password into the file that a key ending in password_file names")
 		case err != nil || host == "" && port != "8686" || strings.ContainsAny(s, "$ /,") || errPort != nil || strconv.FormatUint(n, 10) != given:
+			if _, err := strconv.ParseUint(s, 10, 16); err == nil {
+				port = s
+			}
 			return fmt.Errorf("%q is no address; write host:port, such as 127.0.0.1:%s", s, port)
 		}
 		return nil
