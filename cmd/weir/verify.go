@@ -19,6 +19,7 @@ import (
 	"weir/internal/spelling"
 	"weir/jobs"
 	"weir/sinks/clickhouse"
+	"weir/sinks/clickhouse/wire"
 	"weir/window"
 )
 
@@ -215,9 +216,15 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 		r.Mismatches = append(r.Mismatches, told{f.Class.String(), sentence(f), advice(f)})
 		fmt.Fprintf(v.out, "%s: %s\n", j.Name, sentence(f))
 	}
-	sums := audit.New(auditJob(j, s), audit.Scope{From: v.from, Until: v.to})
+	var sums *audit.Audit
 	say := progress(v.err)
-	err = sink.Audit(ctx, sums, func(done, total int) { say("%s: %d of %d days read\n", j.Name, done, total) })
+	for range 2 { // an answer may break off in the middle; what was read of it cannot be taken back
+		sums = audit.New(auditJob(j, s), audit.Scope{From: v.from, Until: v.to})
+		err = sink.Audit(ctx, sums, func(done, total int) { say("%s: %d of %d days read\n", j.Name, done, total) })
+		if broke := new(wire.Error); !errors.As(err, &broke) || broke.Fatal() || ctx.Err() != nil {
+			break
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("job %s: %w", j.Name, err)
 	}
