@@ -352,9 +352,6 @@ CREATE OR REPLACE FUNCTION weirPfCount ON CLUSTER 'main' AS state -> if(length(C
 -- weirUniq
 CREATE OR REPLACE FUNCTION weirUniq ON CLUSTER 'main' AS state -> weirPfCount(uniqCombined64MergeState(14)(state));
 
--- weirBloomHas
-CREATE OR REPLACE FUNCTION weirBloomHas ON CLUSTER 'main' AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])));
-
 -- weirSetCount
 CREATE OR REPLACE FUNCTION weirSetCount ON CLUSTER 'main' AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)));
 
@@ -364,11 +361,14 @@ CREATE OR REPLACE FUNCTION weirSetHas ON CLUSTER 'main' AS (state, id) -> bitmap
 -- weirSetUniq
 CREATE OR REPLACE FUNCTION weirSetUniq ON CLUSTER 'main' AS state -> weirSetCount(groupBitmapMergeState(state));
 
--- weirTopK
-CREATE OR REPLACE FUNCTION weirTopK ON CLUSTER 'main' AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3);
+-- weirBloomHas
+CREATE OR REPLACE FUNCTION weirBloomHas ON CLUSTER 'main' AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])));
 
 -- weirQuantile
 CREATE OR REPLACE FUNCTION weirQuantile ON CLUSTER 'main' AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), 'the level of weirQuantile has to be 0 to 1')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), 'Array(UInt64)'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), 'Array(UInt64)'))])[1])])[1][1];
+
+-- weirTopK
+CREATE OR REPLACE FUNCTION weirTopK ON CLUSTER 'main' AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3);
 
 -- weirLon
 CREATE OR REPLACE FUNCTION weirLon ON CLUSTER 'main' AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180);
@@ -425,14 +425,14 @@ FROM
     FROM `weir`.`clicks_1m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
 ) AS _f
-COMMENT 'A window of 1m of each group, exact as of the last flush. weir migrate made it: dd5bb99350b00639';
+COMMENT 'A window of 1m of each group, exact as of the last flush. weir migrate made it: 2552291dc3bcdeaf';
 
 -- clicks_1m_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1m_states` ON CLUSTER 'main'
 (`page` LowCardinality(String) COMMENT 'a group of the job', `country` LowCardinality(String) COMMENT 'a group of the job', `window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `users_state` AggregateFunction(uniqCombined64(14), UInt64) COMMENT 'states of the measure users (hll), which uniqCombined64MergeState(14)(`users`) merges', `active_state` AggregateFunction(groupBitmap, UInt32) COMMENT 'states of the measure active (bitmap), which groupBitmapMergeState(`active`) merges', `seen_state` AggregateFunction(groupBitmap, UInt32) COMMENT 'states of the measure seen (bloom), which groupBitmapMergeState(`seen`) merges')
 AS SELECT `page`, `country`, window_start AS window_start, `users` AS `users_state`, `active` AS `active_state`, `seen` AS `seen_state`
 FROM `weir`.`clicks_state`
-COMMENT 'Sketches of windows of 1m: several rows of a window and group, to be merged. weir migrate made it: 614340b412a04c34';
+COMMENT 'Sketches of windows of 1m: several rows of a window and group, to be merged. weir migrate made it: 9d08a2f40876ce9e';
 
 -- clicks_1h
 CREATE OR REPLACE VIEW `weir`.`clicks_1h` ON CLUSTER 'main'
@@ -501,14 +501,14 @@ FROM
     FROM `weir`.`clicks_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
 ) AS _f
-COMMENT 'A window of 1h of each group, exact as of the last flush. weir migrate made it: 8ec7f031b8c2f878';
+COMMENT 'A window of 1h of each group, exact as of the last flush. weir migrate made it: a783024ca2251fa2';
 
 -- clicks_1h_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1h_states` ON CLUSTER 'main'
 (`page` LowCardinality(String) COMMENT 'a group of the job', `country` LowCardinality(String) COMMENT 'a group of the job', `window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `users_state` AggregateFunction(uniqCombined64(14), UInt64) COMMENT 'states of the measure users (hll), which uniqCombined64MergeState(14)(`users`) merges', `active_state` AggregateFunction(groupBitmap, UInt32) COMMENT 'states of the measure active (bitmap), which groupBitmapMergeState(`active`) merges', `seen_state` AggregateFunction(groupBitmap, UInt32) COMMENT 'states of the measure seen (bloom), which groupBitmapMergeState(`seen`) merges')
 AS SELECT `page`, `country`, window_start, `users_state`, `active_state`, `seen_state`
 FROM `weir`.`clicks_1h_rollup`
-COMMENT 'Sketches of windows of 1h: several rows of a window and group, to be merged. weir migrate made it: 0a07052b98dcc4ea';
+COMMENT 'Sketches of windows of 1h: several rows of a window and group, to be merged. weir migrate made it: 9905a243025996cc';
 
 -- clicks_1d
 CREATE OR REPLACE VIEW `weir`.`clicks_1d` ON CLUSTER 'main'
@@ -595,14 +595,14 @@ FROM
     FROM `weir`.`clicks_1d_rollup` FINAL
     WHERE window_start NOT IN (_tail.3)
 ) AS _f
-COMMENT 'A window of 1d of each group, exact as of the last flush. weir migrate made it: 7505c46ed386a617';
+COMMENT 'A window of 1d of each group, exact as of the last flush. weir migrate made it: c84fbd4e22a3fe2d';
 
 -- clicks_1d_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1d_states` ON CLUSTER 'main'
 (`page` LowCardinality(String) COMMENT 'a group of the job', `country` LowCardinality(String) COMMENT 'a group of the job', `window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `users_state` AggregateFunction(uniqCombined64(14), UInt64) COMMENT 'states of the measure users (hll), which uniqCombined64MergeState(14)(`users`) merges', `active_state` AggregateFunction(groupBitmap, UInt32) COMMENT 'states of the measure active (bitmap), which groupBitmapMergeState(`active`) merges', `seen_state` AggregateFunction(groupBitmap, UInt32) COMMENT 'states of the measure seen (bloom), which groupBitmapMergeState(`seen`) merges')
 AS SELECT `page`, `country`, window_start, `users_state`, `active_state`, `seen_state`
 FROM `weir`.`clicks_1d_rollup`
-COMMENT 'Sketches of windows of 1d: several rows of a window and group, to be merged. weir migrate made it: 36f6a911426f9322';
+COMMENT 'Sketches of windows of 1d: several rows of a window and group, to be merged. weir migrate made it: 60cd2287dae1f504';
 
 -- clicks_places
 CREATE OR REPLACE VIEW `weir`.`clicks_places` ON CLUSTER 'main'
@@ -621,7 +621,7 @@ FROM
     FROM `weir`.`clicks_places_state`
     GROUP BY window_start, member
 ) AS _t
-COMMENT 'The last position of each member in each window. weir migrate made it: 5ab23a2fa2d2ce32';
+COMMENT 'The last position of each member in each window. weir migrate made it: f6faa852d66aa654';
 
 -- clicks_range
 CREATE OR REPLACE VIEW `weir`.`clicks_range` ON CLUSTER 'main'
@@ -686,7 +686,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR (intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for a range, from and to, of each group. weir migrate made it: e568a90f8bd10a64';
+COMMENT 'One number for a range, from and to, of each group. weir migrate made it: f9a6c444acee8e8e';
 
 -- clicks_range_total
 CREATE OR REPLACE VIEW `weir`.`clicks_range_total` ON CLUSTER 'main'
@@ -751,7 +751,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR (intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for a range, from and to, of all groups together. weir migrate made it: 426423f8f360073f';
+COMMENT 'One number for a range, from and to, of all groups together. weir migrate made it: d2c21ae91558d695';
 
 -- clicks_last
 CREATE OR REPLACE VIEW `weir`.`clicks_last` ON CLUSTER 'main'
@@ -816,7 +816,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR (intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for the last span, such as \'1h\', of each group. weir migrate made it: 890e3769fc6b85b0';
+COMMENT 'One number for the last span, such as \'1h\', of each group. weir migrate made it: 52daf40c9eaf82ba';
 
 -- clicks_last_total
 CREATE OR REPLACE VIEW `weir`.`clicks_last_total` ON CLUSTER 'main'
@@ -881,7 +881,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR (intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for the last span, such as \'1h\', of all groups together. weir migrate made it: c59192f185610065';
+COMMENT 'One number for the last span, such as \'1h\', of all groups together. weir migrate made it: 7f64dcff46ca36fb';
 
 -- clicks_tumble
 CREATE OR REPLACE VIEW `weir`.`clicks_tumble` ON CLUSTER 'main'
@@ -946,7 +946,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, such as \'10m\', of each group, the first one at from. weir migrate made it: b1268bea8437eca2';
+COMMENT 'Windows of a size, such as \'10m\', of each group, the first one at from. weir migrate made it: dafd05611caa4e84';
 
 -- clicks_tumble_total
 CREATE OR REPLACE VIEW `weir`.`clicks_tumble_total` ON CLUSTER 'main'
@@ -1011,7 +1011,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, such as \'10m\', of all groups together, the first one at from. weir migrate made it: dcb851cdb95e7087';
+COMMENT 'Windows of a size, such as \'10m\', of all groups together, the first one at from. weir migrate made it: 594a9049e497459d';
 
 -- clicks_hop
 CREATE OR REPLACE VIEW `weir`.`clicks_hop` ON CLUSTER 'main'
@@ -1076,7 +1076,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR gcd(toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))), toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s')))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, one every so long, of each group, the first one at from. weir migrate made it: d82a14a9c9e0ebf9';
+COMMENT 'Windows of a size, one every so long, of each group, the first one at from. weir migrate made it: e7f83577d359756f';
 
 -- clicks_hop_total
 CREATE OR REPLACE VIEW `weir`.`clicks_hop_total` ON CLUSTER 'main'
@@ -1141,7 +1141,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR gcd(toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))), toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s')))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, one every so long, of all groups together, the first one at from. weir migrate made it: bb0d48393d97e858';
+COMMENT 'Windows of a size, one every so long, of all groups together, the first one at from. weir migrate made it: 07461199304a4882';
 
 -- clicks_calendar
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar` ON CLUSTER 'main'
@@ -1206,7 +1206,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of each group. weir migrate made it: 4cb3ec4ddb741204';
+COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of each group. weir migrate made it: 16cc798f4ce92d2e';
 
 -- clicks_calendar_total
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar_total` ON CLUSTER 'main'
@@ -1271,7 +1271,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of all groups together. weir migrate made it: 264402c47ab54735';
+COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of all groups together. weir migrate made it: bb63150e7d25838b';
 
 -- clicks_cumulate
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulate` ON CLUSTER 'main'
@@ -1336,7 +1336,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (toUnixTimestamp(toDateTime(_window.1, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s'))) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'What had come in a day (or another unit) by then, each step of every later, of each group. weir migrate made it: 81a6e3128ec1e551';
+COMMENT 'What had come in a day (or another unit) by then, each step of every later, of each group. weir migrate made it: b14877bee187f9a7';
 
 -- clicks_cumulate_total
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulate_total` ON CLUSTER 'main'
@@ -1401,7 +1401,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (toUnixTimestamp(toDateTime(_window.1, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s'))) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'What had come in a day (or another unit) by then, each step of every later, of all groups together. weir migrate made it: 7a162f96d62770d4';
+COMMENT 'What had come in a day (or another unit) by then, each step of every later, of all groups together. weir migrate made it: 144f9255eeb52abe';
 
 -- clicks_retention
 CREATE OR REPLACE VIEW `weir`.`clicks_retention` ON CLUSTER 'main'
@@ -1460,7 +1460,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: efc2681dd2045258';
+COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: 3bfb317dc4b6b282';
 
 -- clicks_retention_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_total` ON CLUSTER 'main'
@@ -1519,7 +1519,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: 89bae55906478eff';
+COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: 0dbcf8d0be68a055';
 
 -- clicks_retention_tumble
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_tumble` ON CLUSTER 'main'
@@ -1578,7 +1578,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: 7dce2413bf44c926';
+COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: 260d8c31e48c60e8';
 
 -- clicks_retention_tumble_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_tumble_total` ON CLUSTER 'main'
@@ -1637,7 +1637,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: d4394a7f4ffaef6b';
+COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: 24c37398bb48ef31';
 
 -- clicks_sessions
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions` ON CLUSTER 'main'
@@ -1692,7 +1692,7 @@ FROM
     )
 )
 WHERE _number >= 0
-COMMENT 'How many sessions begin in a window: events of an id less than a gap apart. weir migrate made it: 8903045655df8498';
+COMMENT 'How many sessions begin in a window: events of an id less than a gap apart. weir migrate made it: b688bc87f14361c2';
 
 -- clicks_sessions_total
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions_total` ON CLUSTER 'main'
@@ -1747,7 +1747,7 @@ FROM
     )
 )
 WHERE _number >= 0
-COMMENT 'How many sessions begin in a window: events of an id less than a gap apart. weir migrate made it: 536b683c0c908b7e';
+COMMENT 'How many sessions begin in a window: events of an id less than a gap apart. weir migrate made it: 1e5e1d86b16e0620';
 
 -- clicks_funnel
 CREATE OR REPLACE VIEW `weir`.`clicks_funnel` ON CLUSTER 'main'
@@ -1806,7 +1806,7 @@ FROM
     ARRAY JOIN arrayEnumerate({steps:Array(String)}) AS _k
 )
 ORDER BY step
-COMMENT 'How many ids took the steps in their order. weir migrate made it: 11a9f9eb1ddc8d6c';
+COMMENT 'How many ids took the steps in their order. weir migrate made it: ee9fced007ff92f6';
 
 -- locations_1m
 CREATE OR REPLACE VIEW `weir`.`locations_1m` ON CLUSTER 'main'
@@ -1847,14 +1847,14 @@ FROM
     FROM `weir`.`locations_v3_1m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
 ) AS _f
-COMMENT 'A window of 1m of each group, exact as of the last flush. weir migrate made it: 69b549dca51f9d09';
+COMMENT 'A window of 1m of each group, exact as of the last flush. weir migrate made it: f789710ab453247f';
 
 -- locations_1m_states
 CREATE OR REPLACE VIEW `weir`.`locations_1m_states` ON CLUSTER 'main'
 (`cell` String COMMENT 'a group of the job', `window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `users_state` AggregateFunction(uniqCombined64(14), UInt64) COMMENT 'states of the measure users (hll), which uniqCombined64MergeState(14)(`users`) merges')
 AS SELECT `cell`, window_start AS window_start, `users` AS `users_state`
 FROM `weir`.`locations_v3_state`
-COMMENT 'Sketches of windows of 1m: several rows of a window and group, to be merged. weir migrate made it: 8247ae3275b403ba';
+COMMENT 'Sketches of windows of 1m: several rows of a window and group, to be merged. weir migrate made it: 9abc5c53e5ba3b9c';
 
 -- locations_1h
 CREATE OR REPLACE VIEW `weir`.`locations_1h` ON CLUSTER 'main'
@@ -1921,14 +1921,14 @@ FROM
     FROM `weir`.`locations_v3_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
 ) AS _f
-COMMENT 'A window of 1h of each group, exact as of the last flush. weir migrate made it: 2ad01e021a8a6ede';
+COMMENT 'A window of 1h of each group, exact as of the last flush. weir migrate made it: 4d5acb9a35dabd00';
 
 -- locations_1h_states
 CREATE OR REPLACE VIEW `weir`.`locations_1h_states` ON CLUSTER 'main'
 (`cell` String COMMENT 'a group of the job', `window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `users_state` AggregateFunction(uniqCombined64(14), UInt64) COMMENT 'states of the measure users (hll), which uniqCombined64MergeState(14)(`users`) merges')
 AS SELECT `cell`, window_start, `users_state`
 FROM `weir`.`locations_v3_1h_rollup`
-COMMENT 'Sketches of windows of 1h: several rows of a window and group, to be merged. weir migrate made it: 5fefcbc2a77bdaf1';
+COMMENT 'Sketches of windows of 1h: several rows of a window and group, to be merged. weir migrate made it: 764c8f8199bbf747';
 
 -- locations_places
 CREATE OR REPLACE VIEW `weir`.`locations_places` ON CLUSTER 'main'
@@ -1947,7 +1947,7 @@ FROM
     FROM `weir`.`locations_v3_places_state`
     GROUP BY window_start, member
 ) AS _t
-COMMENT 'The last position of each member in each window. weir migrate made it: 4a4c52016406eac4';
+COMMENT 'The last position of each member in each window. weir migrate made it: e3c8157a8ff780ee';
 
 -- locations_range
 CREATE OR REPLACE VIEW `weir`.`locations_range` ON CLUSTER 'main'
@@ -2004,7 +2004,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 604200 OR intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 604200 OR (intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for a range, from and to, of each group. weir migrate made it: 9e0cba459bb1b141';
+COMMENT 'One number for a range, from and to, of each group. weir migrate made it: ef94c56567c116d7';
 
 -- locations_range_total
 CREATE OR REPLACE VIEW `weir`.`locations_range_total` ON CLUSTER 'main'
@@ -2061,7 +2061,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 604200 OR intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 604200 OR (intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for a range, from and to, of all groups together. weir migrate made it: c80fce288928b4e3';
+COMMENT 'One number for a range, from and to, of all groups together. weir migrate made it: a429e4524edf40e9';
 
 -- locations_last
 CREATE OR REPLACE VIEW `weir`.`locations_last` ON CLUSTER 'main'
@@ -2118,7 +2118,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 604200 OR intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 604200 OR (intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for the last span, such as \'1h\', of each group. weir migrate made it: 3e574855c5b464d3';
+COMMENT 'One number for the last span, such as \'1h\', of each group. weir migrate made it: 01369420ddc672d9';
 
 -- locations_last_total
 CREATE OR REPLACE VIEW `weir`.`locations_last_total` ON CLUSTER 'main'
@@ -2175,7 +2175,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 604200 OR intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 604200 OR (intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for the last span, such as \'1h\', of all groups together. weir migrate made it: e5dea95280b9e4ad';
+COMMENT 'One number for the last span, such as \'1h\', of all groups together. weir migrate made it: a1a6e3e0519861c3';
 
 -- locations_tumble
 CREATE OR REPLACE VIEW `weir`.`locations_tumble` ON CLUSTER 'main'
@@ -2232,7 +2232,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 604200 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, such as \'10m\', of each group, the first one at from. weir migrate made it: 5f65efebb8e90348';
+COMMENT 'Windows of a size, such as \'10m\', of each group, the first one at from. weir migrate made it: 878d9735f80bd4f2';
 
 -- locations_tumble_total
 CREATE OR REPLACE VIEW `weir`.`locations_tumble_total` ON CLUSTER 'main'
@@ -2289,7 +2289,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 604200 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, such as \'10m\', of all groups together, the first one at from. weir migrate made it: 60d0fe2415468026';
+COMMENT 'Windows of a size, such as \'10m\', of all groups together, the first one at from. weir migrate made it: 091066423a8e17e8';
 
 -- locations_hop
 CREATE OR REPLACE VIEW `weir`.`locations_hop` ON CLUSTER 'main'
@@ -2346,7 +2346,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 604200 OR gcd(toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))), toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s')))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, one every so long, of each group, the first one at from. weir migrate made it: 56c4952b18be71ce';
+COMMENT 'Windows of a size, one every so long, of each group, the first one at from. weir migrate made it: f2723eccf7d77b70';
 
 -- locations_hop_total
 CREATE OR REPLACE VIEW `weir`.`locations_hop_total` ON CLUSTER 'main'
@@ -2403,7 +2403,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 604200 OR gcd(toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))), toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s')))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, one every so long, of all groups together, the first one at from. weir migrate made it: 36b922be57d38ad0';
+COMMENT 'Windows of a size, one every so long, of all groups together, the first one at from. weir migrate made it: 05b61716f91e47da';
 
 -- locations_calendar
 CREATE OR REPLACE VIEW `weir`.`locations_calendar` ON CLUSTER 'main'
@@ -2460,7 +2460,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 604200 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of each group. weir migrate made it: 894771e90330bf1f';
+COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of each group. weir migrate made it: 48f88925d65e0df5';
 
 -- locations_calendar_total
 CREATE OR REPLACE VIEW `weir`.`locations_calendar_total` ON CLUSTER 'main'
@@ -2517,7 +2517,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 604200 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of all groups together. weir migrate made it: c033a6bfe0388425';
+COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of all groups together. weir migrate made it: 1dc92b16e0c6afbb';
 
 -- locations_cumulate
 CREATE OR REPLACE VIEW `weir`.`locations_cumulate` ON CLUSTER 'main'
@@ -2574,7 +2574,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (toUnixTimestamp(toDateTime(_window.1, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 604200 OR toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s'))) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'What had come in a day (or another unit) by then, each step of every later, of each group. weir migrate made it: ae154c13a60279cb';
+COMMENT 'What had come in a day (or another unit) by then, each step of every later, of each group. weir migrate made it: 7e149091bc450511';
 
 -- locations_cumulate_total
 CREATE OR REPLACE VIEW `weir`.`locations_cumulate_total` ON CLUSTER 'main'
@@ -2631,7 +2631,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (toUnixTimestamp(toDateTime(_window.1, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 604200 OR toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s'))) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'What had come in a day (or another unit) by then, each step of every later, of all groups together. weir migrate made it: f81740135f1e0005';
+COMMENT 'What had come in a day (or another unit) by then, each step of every later, of all groups together. weir migrate made it: 993e13a5d20b319b';
 
 -- total_5m
 CREATE OR REPLACE VIEW `weir`.`total_5m` ON CLUSTER 'main'
@@ -2680,14 +2680,14 @@ FROM
     FROM `weir`.`total_5m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
 ) AS _f
-COMMENT 'A window of 5m of each group, exact as of the last flush. weir migrate made it: 3f2edc99289829d3';
+COMMENT 'A window of 5m of each group, exact as of the last flush. weir migrate made it: 020e286440aa37d9';
 
 -- total_5m_states
 CREATE OR REPLACE VIEW `weir`.`total_5m_states` ON CLUSTER 'main'
 (`window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `users_state` AggregateFunction(uniqCombined64(14), UInt64) COMMENT 'states of the measure users (hll), which uniqCombined64MergeState(14)(`users`) merges')
 AS SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS window_start, `users` AS `users_state`
 FROM `weir`.`total_state`
-COMMENT 'Sketches of windows of 5m: several rows of a window and group, to be merged. weir migrate made it: c240faf0de8fa615';
+COMMENT 'Sketches of windows of 5m: several rows of a window and group, to be merged. weir migrate made it: 3368ab28325f7beb';
 
 -- total_1h
 CREATE OR REPLACE VIEW `weir`.`total_1h` ON CLUSTER 'main'
@@ -2761,14 +2761,14 @@ FROM
     FROM `weir`.`total_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
 ) AS _f
-COMMENT 'A window of 1h of each group, exact as of the last flush. weir migrate made it: 520b6aac67bfce35';
+COMMENT 'A window of 1h of each group, exact as of the last flush. weir migrate made it: e72a7cf66a300a8b';
 
 -- total_1h_states
 CREATE OR REPLACE VIEW `weir`.`total_1h_states` ON CLUSTER 'main'
 (`window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `users_state` AggregateFunction(uniqCombined64(14), UInt64) COMMENT 'states of the measure users (hll), which uniqCombined64MergeState(14)(`users`) merges')
 AS SELECT window_start, `users_state`
 FROM `weir`.`total_1h_rollup`
-COMMENT 'Sketches of windows of 1h: several rows of a window and group, to be merged. weir migrate made it: 7d51321345b1fd2e';
+COMMENT 'Sketches of windows of 1h: several rows of a window and group, to be merged. weir migrate made it: c65cad4713d85a50';
 
 -- total_range
 CREATE OR REPLACE VIEW `weir`.`total_range` ON CLUSTER 'main'
@@ -2832,7 +2832,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (intDiv(toInt64(toUnixTimestamp({from:DateTime})), 300) * 300 >= toInt64(toUnixTimestamp(now())) - 604200 OR intDiv(toInt64(toUnixTimestamp({from:DateTime})), 300) * 300 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 300 - 1, 300) * 300), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 604200 OR (intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 300 - 1, 300) * 300) % 3600 = 0)
-COMMENT 'One number for a range, from and to, of each group. weir migrate made it: 86b3858d77ed9983';
+COMMENT 'One number for a range, from and to, of each group. weir migrate made it: 351328685d8d1209';
 
 -- total_last
 CREATE OR REPLACE VIEW `weir`.`total_last` ON CLUSTER 'main'
@@ -2896,7 +2896,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 300) * 300 >= toInt64(toUnixTimestamp(now())) - 604200 OR intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 300) * 300 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 300 - 1, 300) * 300), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 604200 OR (intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 300 - 1, 300) * 300) % 3600 = 0)
-COMMENT 'One number for the last span, such as \'1h\', of each group. weir migrate made it: 9237396321131b36';
+COMMENT 'One number for the last span, such as \'1h\', of each group. weir migrate made it: 4ef68e361c2e6378';
 
 -- total_tumble
 CREATE OR REPLACE VIEW `weir`.`total_tumble` ON CLUSTER 'main'
@@ -2960,7 +2960,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 604200 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 300) * 300 % 3600 = 0)
-COMMENT 'Windows of a size, such as \'10m\', of each group, the first one at from. weir migrate made it: 25914bdc429edc27';
+COMMENT 'Windows of a size, such as \'10m\', of each group, the first one at from. weir migrate made it: cc7d387472095c3d';
 
 -- total_hop
 CREATE OR REPLACE VIEW `weir`.`total_hop` ON CLUSTER 'main'
@@ -3024,7 +3024,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 604200 OR gcd(toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))), toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s')))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 300) * 300 % 3600 = 0)
-COMMENT 'Windows of a size, one every so long, of each group, the first one at from. weir migrate made it: 7b96eb29ec4e9e84';
+COMMENT 'Windows of a size, one every so long, of each group, the first one at from. weir migrate made it: 45af786b5dc3b9ae';
 
 -- total_calendar
 CREATE OR REPLACE VIEW `weir`.`total_calendar` ON CLUSTER 'main'
@@ -3088,7 +3088,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 604200 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of each group. weir migrate made it: 309e938f80bf020f';
+COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of each group. weir migrate made it: 86d3207046cd5ca5';
 
 -- total_cumulate
 CREATE OR REPLACE VIEW `weir`.`total_cumulate` ON CLUSTER 'main'
@@ -3152,7 +3152,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (toUnixTimestamp(toDateTime(_window.1, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 604200 OR toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s'))) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'What had come in a day (or another unit) by then, each step of every later, of each group. weir migrate made it: 2825be4c807c6610';
+COMMENT 'What had come in a day (or another unit) by then, each step of every later, of each group. weir migrate made it: cea3a848b020bf1a';
 
 -- weir_audit_states
 CREATE OR REPLACE VIEW `weir`.`weir_audit_states` ON CLUSTER 'main'
@@ -3165,7 +3165,7 @@ FROM
     UNION ALL SELECT 8, window_start, hits, flushed_at, flushed_in, '', '' FROM `weir`.`total_state`
 ) AS _s
 GROUP BY _s._source, _g0, _g1, window_start
-COMMENT 'What does not add up: no row is right. weir migrate made it: fbd973821909ef48';
+COMMENT 'What does not add up: no row is right. weir migrate made it: 24011acc582cc0f2';
 
 -- weir_audit_rows
 CREATE OR REPLACE VIEW `weir`.`weir_audit_rows` ON CLUSTER 'main'
@@ -3191,7 +3191,7 @@ FROM
     UNION ALL SELECT 10, window_start, hits, rolled_at, rolled_in, '', '' FROM `weir`.`total_1h_rollup` WHERE window_start >= now() - 522000
 ) AS _r
 GROUP BY _r._source, _g0, _g1, window_start
-COMMENT 'What does not add up: no row is right. weir migrate made it: f6da04a5f208421a';
+COMMENT 'What does not add up: no row is right. weir migrate made it: b214c22871b01a7c';
 
 -- weir_audit
 CREATE OR REPLACE VIEW `weir`.`weir_audit` ON CLUSTER 'main'
@@ -3264,7 +3264,7 @@ SELECT
     '', 0, 'function', 0, 0, 0, NULL, name, 0, 0,
     'the SQL function is not the one of the version that made this view, so queries and rollups may have wrong numbers: run weir migrate'
 FROM system.functions
-WHERE name IN ('weirPfCount', 'weirUniq', 'weirBloomHas', 'weirSetCount', 'weirSetHas', 'weirSetUniq', 'weirTopK', 'weirQuantile', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist') AND ifNull(formatQuerySingleLineOrNull(create_query) != formatQuerySingleLineOrNull(transform(name, ['weirPfCount', 'weirUniq', 'weirBloomHas', 'weirSetCount', 'weirSetHas', 'weirSetUniq', 'weirTopK', 'weirQuantile', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist'], ['CREATE FUNCTION weirPfCount AS state -> if(length(CAST(state, \'String\')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, \'String\'), 3), \'Array(UInt64)\')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), substring(CAST(state, \'String\'), 12290, 208), concat(unhex(\'00400000\'), repeat(\'\\0\', 204))), \'Array(UInt32)\')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), \'\', substring(CAST(state, \'String\'), if(reinterpretAsUInt8(substring(CAST(state, \'String\'), 2, 1)) < 128, 3, 4))), \'Array(UInt64)\')))])[1]])[1])', 'CREATE FUNCTION weirUniq AS state -> weirPfCount(uniqCombined64MergeState(14)(state))', 'CREATE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))', 'CREATE FUNCTION weirSetCount AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)))', 'CREATE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)))', 'CREATE FUNCTION weirSetUniq AS state -> weirSetCount(groupBitmapMergeState(state))', 'CREATE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3)', 'CREATE FUNCTION weirQuantile AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), \'the level of weirQuantile has to be 0 to 1\')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1])])[1][1]', 'CREATE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180)', 'CREATE FUNCTION weirLat AS score -> least(greatest(((-85.05112878 + tupleElement(mortonDecode(2, score), 1) / 67108864 * 170.10225756) + (-85.05112878 + (tupleElement(mortonDecode(2, score), 1) + 1) / 67108864 * 170.10225756)) / 2, -85.05112878), 85.05112878)', 'CREATE FUNCTION weirGeohash AS (score, precision) -> substring(concat(geohashEncode(if(weirLon(score) = 180, -180, weirLon(score)), weirLat(score), 10), \'0\'), 1, precision)', 'CREATE FUNCTION weirGeoDist AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1]'], '')), 1)
+WHERE name IN ('weirPfCount', 'weirUniq', 'weirSetCount', 'weirSetHas', 'weirSetUniq', 'weirBloomHas', 'weirQuantile', 'weirTopK', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist') AND ifNull(formatQuerySingleLineOrNull(create_query) != formatQuerySingleLineOrNull(transform(name, ['weirPfCount', 'weirUniq', 'weirSetCount', 'weirSetHas', 'weirSetUniq', 'weirBloomHas', 'weirQuantile', 'weirTopK', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist'], ['CREATE FUNCTION weirPfCount AS state -> if(length(CAST(state, \'String\')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, \'String\'), 3), \'Array(UInt64)\')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), substring(CAST(state, \'String\'), 12290, 208), concat(unhex(\'00400000\'), repeat(\'\\0\', 204))), \'Array(UInt32)\')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), \'\', substring(CAST(state, \'String\'), if(reinterpretAsUInt8(substring(CAST(state, \'String\'), 2, 1)) < 128, 3, 4))), \'Array(UInt64)\')))])[1]])[1])', 'CREATE FUNCTION weirUniq AS state -> weirPfCount(uniqCombined64MergeState(14)(state))', 'CREATE FUNCTION weirSetCount AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)))', 'CREATE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)))', 'CREATE FUNCTION weirSetUniq AS state -> weirSetCount(groupBitmapMergeState(state))', 'CREATE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))', 'CREATE FUNCTION weirQuantile AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), \'the level of weirQuantile has to be 0 to 1\')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1])])[1][1]', 'CREATE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3)', 'CREATE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180)', 'CREATE FUNCTION weirLat AS score -> least(greatest(((-85.05112878 + tupleElement(mortonDecode(2, score), 1) / 67108864 * 170.10225756) + (-85.05112878 + (tupleElement(mortonDecode(2, score), 1) + 1) / 67108864 * 170.10225756)) / 2, -85.05112878), 85.05112878)', 'CREATE FUNCTION weirGeohash AS (score, precision) -> substring(concat(geohashEncode(if(weirLon(score) = 180, -180, weirLon(score)), weirLat(score), 10), \'0\'), 1, precision)', 'CREATE FUNCTION weirGeoDist AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1]'], '')), 1)
 
 UNION ALL
 
@@ -3341,7 +3341,7 @@ FROM
     )
 )
 WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
-COMMENT 'What does not add up: no row is right. weir migrate made it: c9e9b0076fbdf7bb';
+COMMENT 'What does not add up: no row is right. weir migrate made it: 9ebee769242b852b';
 
 -- weir_jobs
 INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES

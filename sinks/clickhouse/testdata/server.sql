@@ -352,9 +352,6 @@ CREATE OR REPLACE FUNCTION weirPfCount AS state -> if(length(CAST(state, 'String
 -- weirUniq
 CREATE OR REPLACE FUNCTION weirUniq AS state -> weirPfCount(uniqCombined64MergeState(14)(state));
 
--- weirBloomHas
-CREATE OR REPLACE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])));
-
 -- weirSetCount
 CREATE OR REPLACE FUNCTION weirSetCount AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)));
 
@@ -364,11 +361,14 @@ CREATE OR REPLACE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, to
 -- weirSetUniq
 CREATE OR REPLACE FUNCTION weirSetUniq AS state -> weirSetCount(groupBitmapMergeState(state));
 
--- weirTopK
-CREATE OR REPLACE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3);
+-- weirBloomHas
+CREATE OR REPLACE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])));
 
 -- weirQuantile
 CREATE OR REPLACE FUNCTION weirQuantile AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), 'the level of weirQuantile has to be 0 to 1')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), 'Array(UInt64)'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), 'Array(UInt64)'))])[1])])[1][1];
+
+-- weirTopK
+CREATE OR REPLACE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3);
 
 -- weirLon
 CREATE OR REPLACE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180);
@@ -425,14 +425,14 @@ FROM
     FROM `weir`.`clicks_1m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
 ) AS _f
-COMMENT 'A window of 1m of each group, exact as of the last flush. weir migrate made it: 0626b486c55922d5';
+COMMENT 'A window of 1m of each group, exact as of the last flush. weir migrate made it: 7d726144157222ab';
 
 -- clicks_1m_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1m_states`
 (`page` LowCardinality(String) COMMENT 'a group of the job', `country` LowCardinality(String) COMMENT 'a group of the job', `window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `users_state` AggregateFunction(uniqCombined64(14), UInt64) COMMENT 'states of the measure users (hll), which uniqCombined64MergeState(14)(`users`) merges', `active_state` AggregateFunction(groupBitmap, UInt32) COMMENT 'states of the measure active (bitmap), which groupBitmapMergeState(`active`) merges', `seen_state` AggregateFunction(groupBitmap, UInt32) COMMENT 'states of the measure seen (bloom), which groupBitmapMergeState(`seen`) merges')
 AS SELECT `page`, `country`, window_start AS window_start, `users` AS `users_state`, `active` AS `active_state`, `seen` AS `seen_state`
 FROM `weir`.`clicks_state`
-COMMENT 'Sketches of windows of 1m: several rows of a window and group, to be merged. weir migrate made it: fb78045498a8bdac';
+COMMENT 'Sketches of windows of 1m: several rows of a window and group, to be merged. weir migrate made it: 162ef4dbf81dfc36';
 
 -- clicks_1h
 CREATE OR REPLACE VIEW `weir`.`clicks_1h`
@@ -501,14 +501,14 @@ FROM
     FROM `weir`.`clicks_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
 ) AS _f
-COMMENT 'A window of 1h of each group, exact as of the last flush. weir migrate made it: 5ceab26eeea11380';
+COMMENT 'A window of 1h of each group, exact as of the last flush. weir migrate made it: 34b6fb4a38337e0a';
 
 -- clicks_1h_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1h_states`
 (`page` LowCardinality(String) COMMENT 'a group of the job', `country` LowCardinality(String) COMMENT 'a group of the job', `window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `users_state` AggregateFunction(uniqCombined64(14), UInt64) COMMENT 'states of the measure users (hll), which uniqCombined64MergeState(14)(`users`) merges', `active_state` AggregateFunction(groupBitmap, UInt32) COMMENT 'states of the measure active (bitmap), which groupBitmapMergeState(`active`) merges', `seen_state` AggregateFunction(groupBitmap, UInt32) COMMENT 'states of the measure seen (bloom), which groupBitmapMergeState(`seen`) merges')
 AS SELECT `page`, `country`, window_start, `users_state`, `active_state`, `seen_state`
 FROM `weir`.`clicks_1h_rollup`
-COMMENT 'Sketches of windows of 1h: several rows of a window and group, to be merged. weir migrate made it: 25182862c1b4450e';
+COMMENT 'Sketches of windows of 1h: several rows of a window and group, to be merged. weir migrate made it: 93ac888ebca7c3b0';
 
 -- clicks_1d
 CREATE OR REPLACE VIEW `weir`.`clicks_1d`
@@ -595,14 +595,14 @@ FROM
     FROM `weir`.`clicks_1d_rollup` FINAL
     WHERE window_start NOT IN (_tail.3)
 ) AS _f
-COMMENT 'A window of 1d of each group, exact as of the last flush. weir migrate made it: 8e9dac1cbe2d430f';
+COMMENT 'A window of 1d of each group, exact as of the last flush. weir migrate made it: e4d238fd843b9da5';
 
 -- clicks_1d_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1d_states`
 (`page` LowCardinality(String) COMMENT 'a group of the job', `country` LowCardinality(String) COMMENT 'a group of the job', `window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `users_state` AggregateFunction(uniqCombined64(14), UInt64) COMMENT 'states of the measure users (hll), which uniqCombined64MergeState(14)(`users`) merges', `active_state` AggregateFunction(groupBitmap, UInt32) COMMENT 'states of the measure active (bitmap), which groupBitmapMergeState(`active`) merges', `seen_state` AggregateFunction(groupBitmap, UInt32) COMMENT 'states of the measure seen (bloom), which groupBitmapMergeState(`seen`) merges')
 AS SELECT `page`, `country`, window_start, `users_state`, `active_state`, `seen_state`
 FROM `weir`.`clicks_1d_rollup`
-COMMENT 'Sketches of windows of 1d: several rows of a window and group, to be merged. weir migrate made it: b6e26acc0e1ea96e';
+COMMENT 'Sketches of windows of 1d: several rows of a window and group, to be merged. weir migrate made it: 30f2bdecc1579f90';
 
 -- clicks_places
 CREATE OR REPLACE VIEW `weir`.`clicks_places`
@@ -621,7 +621,7 @@ FROM
     FROM `weir`.`clicks_places_state`
     GROUP BY window_start, member
 ) AS _t
-COMMENT 'The last position of each member in each window. weir migrate made it: d20ce5389b10639e';
+COMMENT 'The last position of each member in each window. weir migrate made it: 8f0af0b1c09cc9c0';
 
 -- clicks_range
 CREATE OR REPLACE VIEW `weir`.`clicks_range`
@@ -686,7 +686,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR (intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for a range, from and to, of each group. weir migrate made it: 9890c1289f71d49c';
+COMMENT 'One number for a range, from and to, of each group. weir migrate made it: 0f7b0475901a18a6';
 
 -- clicks_range_total
 CREATE OR REPLACE VIEW `weir`.`clicks_range_total`
@@ -751,7 +751,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR (intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for a range, from and to, of all groups together. weir migrate made it: e99f51ecb483b8ab';
+COMMENT 'One number for a range, from and to, of all groups together. weir migrate made it: 085c8d172192e171';
 
 -- clicks_last
 CREATE OR REPLACE VIEW `weir`.`clicks_last`
@@ -816,7 +816,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR (intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for the last span, such as \'1h\', of each group. weir migrate made it: 53dc7a22a5874c8c';
+COMMENT 'One number for the last span, such as \'1h\', of each group. weir migrate made it: 62d2413aa9740b96';
 
 -- clicks_last_total
 CREATE OR REPLACE VIEW `weir`.`clicks_last_total`
@@ -881,7 +881,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR (intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for the last span, such as \'1h\', of all groups together. weir migrate made it: de50441af761f80d';
+COMMENT 'One number for the last span, such as \'1h\', of all groups together. weir migrate made it: 6ae5d22a18e062a3';
 
 -- clicks_tumble
 CREATE OR REPLACE VIEW `weir`.`clicks_tumble`
@@ -946,7 +946,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, such as \'10m\', of each group, the first one at from. weir migrate made it: 8073a16b07d232e2';
+COMMENT 'Windows of a size, such as \'10m\', of each group, the first one at from. weir migrate made it: 2ad1374fb60f15c4';
 
 -- clicks_tumble_total
 CREATE OR REPLACE VIEW `weir`.`clicks_tumble_total`
@@ -1011,7 +1011,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, such as \'10m\', of all groups together, the first one at from. weir migrate made it: 4c945c0844479083';
+COMMENT 'Windows of a size, such as \'10m\', of all groups together, the first one at from. weir migrate made it: faf3fee329e70909';
 
 -- clicks_hop
 CREATE OR REPLACE VIEW `weir`.`clicks_hop`
@@ -1076,7 +1076,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR gcd(toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))), toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s')))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, one every so long, of each group, the first one at from. weir migrate made it: 58a5f68a34fd3609';
+COMMENT 'Windows of a size, one every so long, of each group, the first one at from. weir migrate made it: e67a1db84430bd7f';
 
 -- clicks_hop_total
 CREATE OR REPLACE VIEW `weir`.`clicks_hop_total`
@@ -1141,7 +1141,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR gcd(toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))), toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s')))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, one every so long, of all groups together, the first one at from. weir migrate made it: a40c311ebd105c9c';
+COMMENT 'Windows of a size, one every so long, of all groups together, the first one at from. weir migrate made it: 1af6746badb8a0a6';
 
 -- clicks_calendar
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar`
@@ -1206,7 +1206,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of each group. weir migrate made it: 212571815a4dde60';
+COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of each group. weir migrate made it: 1a385802984817ea';
 
 -- clicks_calendar_total
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar_total`
@@ -1271,7 +1271,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of all groups together. weir migrate made it: 2d12f9d24f55c0f5';
+COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of all groups together. weir migrate made it: 76c68224d0f9ca4b';
 
 -- clicks_cumulate
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulate`
@@ -1336,7 +1336,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (toUnixTimestamp(toDateTime(_window.1, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s'))) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'What had come in a day (or another unit) by then, each step of every later, of each group. weir migrate made it: f0283dd76a9f307d';
+COMMENT 'What had come in a day (or another unit) by then, each step of every later, of each group. weir migrate made it: 33caae1dd9123953';
 
 -- clicks_cumulate_total
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulate_total`
@@ -1401,7 +1401,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (toUnixTimestamp(toDateTime(_window.1, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s'))) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'What had come in a day (or another unit) by then, each step of every later, of all groups together. weir migrate made it: 1735a682c85f5e94';
+COMMENT 'What had come in a day (or another unit) by then, each step of every later, of all groups together. weir migrate made it: 10ed58d3d76b5e7e';
 
 -- clicks_retention
 CREATE OR REPLACE VIEW `weir`.`clicks_retention`
@@ -1460,7 +1460,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: ccd9594de74e56a4';
+COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: 5b1e84e6a869a8ce';
 
 -- clicks_retention_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_total`
@@ -1519,7 +1519,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: aa293087448cba2f';
+COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: 1b57a6c99a76a345';
 
 -- clicks_retention_tumble
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_tumble`
@@ -1578,7 +1578,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: 9dc6dd93393101ba';
+COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: b63b8bb4a937399c';
 
 -- clicks_retention_tumble_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_tumble_total`
@@ -1637,7 +1637,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: 5de25265d473baa3';
+COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: 495bb40fa49afda9';
 
 -- clicks_sessions
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions`
@@ -1692,7 +1692,7 @@ FROM
     )
 )
 WHERE _number >= 0
-COMMENT 'How many sessions begin in a window: events of an id less than a gap apart. weir migrate made it: a6fbe34eecb717b0';
+COMMENT 'How many sessions begin in a window: events of an id less than a gap apart. weir migrate made it: 70c89ff18efb14ba';
 
 -- clicks_sessions_total
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions_total`
@@ -1747,7 +1747,7 @@ FROM
     )
 )
 WHERE _number >= 0
-COMMENT 'How many sessions begin in a window: events of an id less than a gap apart. weir migrate made it: f9e5318a43befd52';
+COMMENT 'How many sessions begin in a window: events of an id less than a gap apart. weir migrate made it: 3fd7267891c56074';
 
 -- clicks_funnel
 CREATE OR REPLACE VIEW `weir`.`clicks_funnel`
@@ -1806,7 +1806,7 @@ FROM
     ARRAY JOIN arrayEnumerate({steps:Array(String)}) AS _k
 )
 ORDER BY step
-COMMENT 'How many ids took the steps in their order. weir migrate made it: aab164c1989bc758';
+COMMENT 'How many ids took the steps in their order. weir migrate made it: f6ea2e218b4e2782';
 
 -- locations_1m
 CREATE OR REPLACE VIEW `weir`.`locations_1m`
@@ -1847,14 +1847,14 @@ FROM
     FROM `weir`.`locations_v3_1m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
 ) AS _f
-COMMENT 'A window of 1m of each group, exact as of the last flush. weir migrate made it: c67be7c24a5b5ce1';
+COMMENT 'A window of 1m of each group, exact as of the last flush. weir migrate made it: bb6c2346fa6d2ff7';
 
 -- locations_1m_states
 CREATE OR REPLACE VIEW `weir`.`locations_1m_states`
 (`cell` String COMMENT 'a group of the job', `window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `users_state` AggregateFunction(uniqCombined64(14), UInt64) COMMENT 'states of the measure users (hll), which uniqCombined64MergeState(14)(`users`) merges')
 AS SELECT `cell`, window_start AS window_start, `users` AS `users_state`
 FROM `weir`.`locations_v3_state`
-COMMENT 'Sketches of windows of 1m: several rows of a window and group, to be merged. weir migrate made it: 45f95ae724c822a6';
+COMMENT 'Sketches of windows of 1m: several rows of a window and group, to be merged. weir migrate made it: ee38c3054a0fba68';
 
 -- locations_1h
 CREATE OR REPLACE VIEW `weir`.`locations_1h`
@@ -1921,14 +1921,14 @@ FROM
     FROM `weir`.`locations_v3_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
 ) AS _f
-COMMENT 'A window of 1h of each group, exact as of the last flush. weir migrate made it: ee3b1debfd41e112';
+COMMENT 'A window of 1h of each group, exact as of the last flush. weir migrate made it: c197766951897c34';
 
 -- locations_1h_states
 CREATE OR REPLACE VIEW `weir`.`locations_1h_states`
 (`cell` String COMMENT 'a group of the job', `window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `users_state` AggregateFunction(uniqCombined64(14), UInt64) COMMENT 'states of the measure users (hll), which uniqCombined64MergeState(14)(`users`) merges')
 AS SELECT `cell`, window_start, `users_state`
 FROM `weir`.`locations_v3_1h_rollup`
-COMMENT 'Sketches of windows of 1h: several rows of a window and group, to be merged. weir migrate made it: ce95e3d35beef9c9';
+COMMENT 'Sketches of windows of 1h: several rows of a window and group, to be merged. weir migrate made it: 70a014e57435a23f';
 
 -- locations_places
 CREATE OR REPLACE VIEW `weir`.`locations_places`
@@ -1947,7 +1947,7 @@ FROM
     FROM `weir`.`locations_v3_places_state`
     GROUP BY window_start, member
 ) AS _t
-COMMENT 'The last position of each member in each window. weir migrate made it: fb09f2df7163e474';
+COMMENT 'The last position of each member in each window. weir migrate made it: ad235cfc82ad89de';
 
 -- locations_range
 CREATE OR REPLACE VIEW `weir`.`locations_range`
@@ -2004,7 +2004,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 604200 OR intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 604200 OR (intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for a range, from and to, of each group. weir migrate made it: 445cba881440fc55';
+COMMENT 'One number for a range, from and to, of each group. weir migrate made it: bba867456459fc2b';
 
 -- locations_range_total
 CREATE OR REPLACE VIEW `weir`.`locations_range_total`
@@ -2061,7 +2061,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 604200 OR intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 604200 OR (intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for a range, from and to, of all groups together. weir migrate made it: 3bcefea67e29c77b';
+COMMENT 'One number for a range, from and to, of all groups together. weir migrate made it: e9323bf4172e8881';
 
 -- locations_last
 CREATE OR REPLACE VIEW `weir`.`locations_last`
@@ -2118,7 +2118,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 604200 OR intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 604200 OR (intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for the last span, such as \'1h\', of each group. weir migrate made it: 402999a9f21477a3';
+COMMENT 'One number for the last span, such as \'1h\', of each group. weir migrate made it: 2ba2fb53c23bbaa9';
 
 -- locations_last_total
 CREATE OR REPLACE VIEW `weir`.`locations_last_total`
@@ -2175,7 +2175,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 604200 OR intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 604200 OR (intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for the last span, such as \'1h\', of all groups together. weir migrate made it: e2fd4df55dd6cd79';
+COMMENT 'One number for the last span, such as \'1h\', of all groups together. weir migrate made it: f2cb6ec3674f56ef';
 
 -- locations_tumble
 CREATE OR REPLACE VIEW `weir`.`locations_tumble`
@@ -2232,7 +2232,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 604200 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, such as \'10m\', of each group, the first one at from. weir migrate made it: f6af2479da4a4d44';
+COMMENT 'Windows of a size, such as \'10m\', of each group, the first one at from. weir migrate made it: 902ae7f3063ae36e';
 
 -- locations_tumble_total
 CREATE OR REPLACE VIEW `weir`.`locations_tumble_total`
@@ -2289,7 +2289,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 604200 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, such as \'10m\', of all groups together, the first one at from. weir migrate made it: 8da92315dc4f743e';
+COMMENT 'Windows of a size, such as \'10m\', of all groups together, the first one at from. weir migrate made it: 220e98eba2b5ffe0';
 
 -- locations_hop
 CREATE OR REPLACE VIEW `weir`.`locations_hop`
@@ -2346,7 +2346,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 604200 OR gcd(toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))), toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s')))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, one every so long, of each group, the first one at from. weir migrate made it: 5374a47cf1cf41d2';
+COMMENT 'Windows of a size, one every so long, of each group, the first one at from. weir migrate made it: 9966996b3fd5a4f4';
 
 -- locations_hop_total
 CREATE OR REPLACE VIEW `weir`.`locations_hop_total`
@@ -2403,7 +2403,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 604200 OR gcd(toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))), toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s')))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, one every so long, of all groups together, the first one at from. weir migrate made it: e14cfaf475f7f820';
+COMMENT 'Windows of a size, one every so long, of all groups together, the first one at from. weir migrate made it: c03d2b02bf291daa';
 
 -- locations_calendar
 CREATE OR REPLACE VIEW `weir`.`locations_calendar`
@@ -2460,7 +2460,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 604200 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of each group. weir migrate made it: 26f1d1f778b84627';
+COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of each group. weir migrate made it: cdddbe8fa822c63d';
 
 -- locations_calendar_total
 CREATE OR REPLACE VIEW `weir`.`locations_calendar_total`
@@ -2517,7 +2517,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 604200 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of all groups together. weir migrate made it: 5851edc80a46d9a1';
+COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of all groups together. weir migrate made it: 22b6602a3d7c21b7';
 
 -- locations_cumulate
 CREATE OR REPLACE VIEW `weir`.`locations_cumulate`
@@ -2574,7 +2574,7 @@ FROM
 ) AS _o
 GROUP BY `cell`, _window
 HAVING (toUnixTimestamp(toDateTime(_window.1, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 604200 OR toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s'))) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'What had come in a day (or another unit) by then, each step of every later, of each group. weir migrate made it: e57b5644d5acccd3';
+COMMENT 'What had come in a day (or another unit) by then, each step of every later, of each group. weir migrate made it: a85aa20fedbedad9';
 
 -- locations_cumulate_total
 CREATE OR REPLACE VIEW `weir`.`locations_cumulate_total`
@@ -2631,7 +2631,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (toUnixTimestamp(toDateTime(_window.1, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 604200 OR toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s'))) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'What had come in a day (or another unit) by then, each step of every later, of all groups together. weir migrate made it: 621c7259f6aa4dc1';
+COMMENT 'What had come in a day (or another unit) by then, each step of every later, of all groups together. weir migrate made it: b3a47d79c2b9b357';
 
 -- total_5m
 CREATE OR REPLACE VIEW `weir`.`total_5m`
@@ -2680,14 +2680,14 @@ FROM
     FROM `weir`.`total_5m_rollup` FINAL
     WHERE window_start NOT IN (_tail.1)
 ) AS _f
-COMMENT 'A window of 5m of each group, exact as of the last flush. weir migrate made it: ae91ebe328cb5683';
+COMMENT 'A window of 5m of each group, exact as of the last flush. weir migrate made it: 5cf18ebe0e6acf09';
 
 -- total_5m_states
 CREATE OR REPLACE VIEW `weir`.`total_5m_states`
 (`window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `users_state` AggregateFunction(uniqCombined64(14), UInt64) COMMENT 'states of the measure users (hll), which uniqCombined64MergeState(14)(`users`) merges')
 AS SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS window_start, `users` AS `users_state`
 FROM `weir`.`total_state`
-COMMENT 'Sketches of windows of 5m: several rows of a window and group, to be merged. weir migrate made it: 63ca0c8634b26471';
+COMMENT 'Sketches of windows of 5m: several rows of a window and group, to be merged. weir migrate made it: 7a26d04526f280c7';
 
 -- total_1h
 CREATE OR REPLACE VIEW `weir`.`total_1h`
@@ -2761,14 +2761,14 @@ FROM
     FROM `weir`.`total_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
 ) AS _f
-COMMENT 'A window of 1h of each group, exact as of the last flush. weir migrate made it: bbecef839222f7e1';
+COMMENT 'A window of 1h of each group, exact as of the last flush. weir migrate made it: b0dd2b084234caf7';
 
 -- total_1h_states
 CREATE OR REPLACE VIEW `weir`.`total_1h_states`
 (`window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `users_state` AggregateFunction(uniqCombined64(14), UInt64) COMMENT 'states of the measure users (hll), which uniqCombined64MergeState(14)(`users`) merges')
 AS SELECT window_start, `users_state`
 FROM `weir`.`total_1h_rollup`
-COMMENT 'Sketches of windows of 1h: several rows of a window and group, to be merged. weir migrate made it: b33608dafd6e232e';
+COMMENT 'Sketches of windows of 1h: several rows of a window and group, to be merged. weir migrate made it: fc41840ecb948050';
 
 -- total_range
 CREATE OR REPLACE VIEW `weir`.`total_range`
@@ -2832,7 +2832,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (intDiv(toInt64(toUnixTimestamp({from:DateTime})), 300) * 300 >= toInt64(toUnixTimestamp(now())) - 604200 OR intDiv(toInt64(toUnixTimestamp({from:DateTime})), 300) * 300 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 300 - 1, 300) * 300), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 604200 OR (intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 300 - 1, 300) * 300) % 3600 = 0)
-COMMENT 'One number for a range, from and to, of each group. weir migrate made it: 4acd73e76b5b317f';
+COMMENT 'One number for a range, from and to, of each group. weir migrate made it: cecf875f237c42d5';
 
 -- total_last
 CREATE OR REPLACE VIEW `weir`.`total_last`
@@ -2896,7 +2896,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 300) * 300 >= toInt64(toUnixTimestamp(now())) - 604200 OR intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 300) * 300 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 300 - 1, 300) * 300), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 604200 OR (intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 300 - 1, 300) * 300) % 3600 = 0)
-COMMENT 'One number for the last span, such as \'1h\', of each group. weir migrate made it: 806bfe9c46cd78be';
+COMMENT 'One number for the last span, such as \'1h\', of each group. weir migrate made it: 14d174720d340460';
 
 -- total_tumble
 CREATE OR REPLACE VIEW `weir`.`total_tumble`
@@ -2960,7 +2960,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 604200 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 300) * 300 % 3600 = 0)
-COMMENT 'Windows of a size, such as \'10m\', of each group, the first one at from. weir migrate made it: a602c82414894073';
+COMMENT 'Windows of a size, such as \'10m\', of each group, the first one at from. weir migrate made it: 5575bdbcfb0b1df9';
 
 -- total_hop
 CREATE OR REPLACE VIEW `weir`.`total_hop`
@@ -3024,7 +3024,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 604200 OR gcd(toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))), toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s')))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 300) * 300 % 3600 = 0)
-COMMENT 'Windows of a size, one every so long, of each group, the first one at from. weir migrate made it: 92b49ef2c2314f48';
+COMMENT 'Windows of a size, one every so long, of each group, the first one at from. weir migrate made it: badc463d015420f2';
 
 -- total_calendar
 CREATE OR REPLACE VIEW `weir`.`total_calendar`
@@ -3088,7 +3088,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 604200 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of each group. weir migrate made it: 7ca3350fd6cb399f';
+COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of each group. weir migrate made it: 3c544c4ca9f88875';
 
 -- total_cumulate
 CREATE OR REPLACE VIEW `weir`.`total_cumulate`
@@ -3152,7 +3152,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (toUnixTimestamp(toDateTime(_window.1, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 604200 OR toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s'))) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'What had come in a day (or another unit) by then, each step of every later, of each group. weir migrate made it: 7d1365840590f450';
+COMMENT 'What had come in a day (or another unit) by then, each step of every later, of each group. weir migrate made it: 4c1059dca6dbb15a';
 
 -- weir_audit_states
 CREATE OR REPLACE VIEW `weir`.`weir_audit_states`
@@ -3165,7 +3165,7 @@ FROM
     UNION ALL SELECT 8, window_start, hits, flushed_at, flushed_in, '', '' FROM `weir`.`total_state`
 ) AS _s
 GROUP BY _s._source, _g0, _g1, window_start
-COMMENT 'What does not add up: no row is right. weir migrate made it: 4bd81b81ed984704';
+COMMENT 'What does not add up: no row is right. weir migrate made it: 15f0a8c35f0d622e';
 
 -- weir_audit_rows
 CREATE OR REPLACE VIEW `weir`.`weir_audit_rows`
@@ -3191,7 +3191,7 @@ FROM
     UNION ALL SELECT 10, window_start, hits, rolled_at, rolled_in, '', '' FROM `weir`.`total_1h_rollup` WHERE window_start >= now() - 522000
 ) AS _r
 GROUP BY _r._source, _g0, _g1, window_start
-COMMENT 'What does not add up: no row is right. weir migrate made it: d45901062dad801a';
+COMMENT 'What does not add up: no row is right. weir migrate made it: 8f93be88ad55587c';
 
 -- weir_audit
 CREATE OR REPLACE VIEW `weir`.`weir_audit`
@@ -3264,7 +3264,7 @@ SELECT
     '', 0, 'function', 0, 0, 0, NULL, name, 0, 0,
     'the SQL function is not the one of the version that made this view, so queries and rollups may have wrong numbers: run weir migrate'
 FROM system.functions
-WHERE name IN ('weirPfCount', 'weirUniq', 'weirBloomHas', 'weirSetCount', 'weirSetHas', 'weirSetUniq', 'weirTopK', 'weirQuantile', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist') AND ifNull(formatQuerySingleLineOrNull(create_query) != formatQuerySingleLineOrNull(transform(name, ['weirPfCount', 'weirUniq', 'weirBloomHas', 'weirSetCount', 'weirSetHas', 'weirSetUniq', 'weirTopK', 'weirQuantile', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist'], ['CREATE FUNCTION weirPfCount AS state -> if(length(CAST(state, \'String\')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, \'String\'), 3), \'Array(UInt64)\')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), substring(CAST(state, \'String\'), 12290, 208), concat(unhex(\'00400000\'), repeat(\'\\0\', 204))), \'Array(UInt32)\')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), \'\', substring(CAST(state, \'String\'), if(reinterpretAsUInt8(substring(CAST(state, \'String\'), 2, 1)) < 128, 3, 4))), \'Array(UInt64)\')))])[1]])[1])', 'CREATE FUNCTION weirUniq AS state -> weirPfCount(uniqCombined64MergeState(14)(state))', 'CREATE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))', 'CREATE FUNCTION weirSetCount AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)))', 'CREATE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)))', 'CREATE FUNCTION weirSetUniq AS state -> weirSetCount(groupBitmapMergeState(state))', 'CREATE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3)', 'CREATE FUNCTION weirQuantile AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), \'the level of weirQuantile has to be 0 to 1\')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1])])[1][1]', 'CREATE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180)', 'CREATE FUNCTION weirLat AS score -> least(greatest(((-85.05112878 + tupleElement(mortonDecode(2, score), 1) / 67108864 * 170.10225756) + (-85.05112878 + (tupleElement(mortonDecode(2, score), 1) + 1) / 67108864 * 170.10225756)) / 2, -85.05112878), 85.05112878)', 'CREATE FUNCTION weirGeohash AS (score, precision) -> substring(concat(geohashEncode(if(weirLon(score) = 180, -180, weirLon(score)), weirLat(score), 10), \'0\'), 1, precision)', 'CREATE FUNCTION weirGeoDist AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1]'], '')), 1)
+WHERE name IN ('weirPfCount', 'weirUniq', 'weirSetCount', 'weirSetHas', 'weirSetUniq', 'weirBloomHas', 'weirQuantile', 'weirTopK', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist') AND ifNull(formatQuerySingleLineOrNull(create_query) != formatQuerySingleLineOrNull(transform(name, ['weirPfCount', 'weirUniq', 'weirSetCount', 'weirSetHas', 'weirSetUniq', 'weirBloomHas', 'weirQuantile', 'weirTopK', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist'], ['CREATE FUNCTION weirPfCount AS state -> if(length(CAST(state, \'String\')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, \'String\'), 3), \'Array(UInt64)\')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), substring(CAST(state, \'String\'), 12290, 208), concat(unhex(\'00400000\'), repeat(\'\\0\', 204))), \'Array(UInt32)\')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), \'\', substring(CAST(state, \'String\'), if(reinterpretAsUInt8(substring(CAST(state, \'String\'), 2, 1)) < 128, 3, 4))), \'Array(UInt64)\')))])[1]])[1])', 'CREATE FUNCTION weirUniq AS state -> weirPfCount(uniqCombined64MergeState(14)(state))', 'CREATE FUNCTION weirSetCount AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)))', 'CREATE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)))', 'CREATE FUNCTION weirSetUniq AS state -> weirSetCount(groupBitmapMergeState(state))', 'CREATE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))', 'CREATE FUNCTION weirQuantile AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), \'the level of weirQuantile has to be 0 to 1\')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1])])[1][1]', 'CREATE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3)', 'CREATE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180)', 'CREATE FUNCTION weirLat AS score -> least(greatest(((-85.05112878 + tupleElement(mortonDecode(2, score), 1) / 67108864 * 170.10225756) + (-85.05112878 + (tupleElement(mortonDecode(2, score), 1) + 1) / 67108864 * 170.10225756)) / 2, -85.05112878), 85.05112878)', 'CREATE FUNCTION weirGeohash AS (score, precision) -> substring(concat(geohashEncode(if(weirLon(score) = 180, -180, weirLon(score)), weirLat(score), 10), \'0\'), 1, precision)', 'CREATE FUNCTION weirGeoDist AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1]'], '')), 1)
 
 UNION ALL
 
@@ -3341,7 +3341,7 @@ FROM
     )
 )
 WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
-COMMENT 'What does not add up: no row is right. weir migrate made it: 7ddbf17cc9ae33c3';
+COMMENT 'What does not add up: no row is right. weir migrate made it: a4af3c4b5808c5d3';
 
 -- weir_jobs
 INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES

@@ -177,9 +177,6 @@ CREATE OR REPLACE FUNCTION weirPfCount ON CLUSTER 'main' AS state -> if(length(C
 -- weirUniq
 CREATE OR REPLACE FUNCTION weirUniq ON CLUSTER 'main' AS state -> weirPfCount(uniqCombined64MergeState(14)(state));
 
--- weirBloomHas
-CREATE OR REPLACE FUNCTION weirBloomHas ON CLUSTER 'main' AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])));
-
 -- weirSetCount
 CREATE OR REPLACE FUNCTION weirSetCount ON CLUSTER 'main' AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)));
 
@@ -189,11 +186,14 @@ CREATE OR REPLACE FUNCTION weirSetHas ON CLUSTER 'main' AS (state, id) -> bitmap
 -- weirSetUniq
 CREATE OR REPLACE FUNCTION weirSetUniq ON CLUSTER 'main' AS state -> weirSetCount(groupBitmapMergeState(state));
 
--- weirTopK
-CREATE OR REPLACE FUNCTION weirTopK ON CLUSTER 'main' AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3);
+-- weirBloomHas
+CREATE OR REPLACE FUNCTION weirBloomHas ON CLUSTER 'main' AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])));
 
 -- weirQuantile
 CREATE OR REPLACE FUNCTION weirQuantile ON CLUSTER 'main' AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), 'the level of weirQuantile has to be 0 to 1')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), 'Array(UInt64)'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), 'Array(UInt64)'))])[1])])[1][1];
+
+-- weirTopK
+CREATE OR REPLACE FUNCTION weirTopK ON CLUSTER 'main' AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3);
 
 -- weirLon
 CREATE OR REPLACE FUNCTION weirLon ON CLUSTER 'main' AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180);
@@ -215,7 +215,7 @@ CREATE OR REPLACE TABLE `weir`.`weir_schema_all` ON CLUSTER 'main'
     `sql` String COMMENT 'the statement'
 )
 ENGINE = Distributed('main', 'weir', 'weir_schema')
-COMMENT 'The rows of all shards. weir migrate made it: 55d29da780334723';
+COMMENT 'The rows of all shards. weir migrate made it: 414bff51505a8a29';
 
 -- weir_ledger_all
 CREATE OR REPLACE TABLE `weir`.`weir_ledger_all` ON CLUSTER 'main'
@@ -250,7 +250,7 @@ CREATE OR REPLACE TABLE `weir`.`weir_ledger_all` ON CLUSTER 'main'
     `slot` UInt64 ALIAS bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk) COMMENT 'epoch, partition and chunk as the counts of state rows name them'
 )
 ENGINE = Distributed('main', 'weir', 'weir_ledger')
-COMMENT 'The rows of all shards. weir migrate made it: c886b54798dbcd73';
+COMMENT 'The rows of all shards. weir migrate made it: 77f9aae07f5daaf9';
 
 -- weir_dead_letters_all
 CREATE OR REPLACE TABLE `weir`.`weir_dead_letters_all` ON CLUSTER 'main'
@@ -269,7 +269,7 @@ CREATE OR REPLACE TABLE `weir`.`weir_dead_letters_all` ON CLUSTER 'main'
     `flushed_at` DateTime('UTC') COMMENT 'when the row was last written, by the server\'s clock; a TTL uses it, no number does'
 )
 ENGINE = Distributed('main', 'weir', 'weir_dead_letters')
-COMMENT 'The rows of all shards. weir migrate made it: 4ff09cb5b05a7f46';
+COMMENT 'The rows of all shards. weir migrate made it: 593a6d2d9ea91588';
 
 -- weir_rollups_all
 CREATE OR REPLACE TABLE `weir`.`weir_rollups_all` ON CLUSTER 'main'
@@ -282,7 +282,7 @@ CREATE OR REPLACE TABLE `weir`.`weir_rollups_all` ON CLUSTER 'main'
     `complete_until` SimpleAggregateFunction(max, DateTime64(3, 'UTC')) COMMENT 'windows that end by then are complete'
 )
 ENGINE = Distributed('main', 'weir', 'weir_rollups')
-COMMENT 'The rows of all shards. weir migrate made it: ca7bb5ec7546a93d';
+COMMENT 'The rows of all shards. weir migrate made it: c6ecc4ec2c206b13';
 
 -- clicks_state_all
 CREATE OR REPLACE TABLE `weir`.`clicks_state_all` ON CLUSTER 'main'
@@ -296,7 +296,7 @@ CREATE OR REPLACE TABLE `weir`.`clicks_state_all` ON CLUSTER 'main'
     `flushed_in` SimpleAggregateFunction(max, UInt64) COMMENT 'the round in which the row was last written'
 )
 ENGINE = Distributed('main', 'weir', 'clicks_state')
-COMMENT 'The rows of all shards. weir migrate made it: d30ca905b91abf86';
+COMMENT 'The rows of all shards. weir migrate made it: 870ff873b20a70c8';
 
 -- clicks_1m_rollup_all
 CREATE OR REPLACE TABLE `weir`.`clicks_1m_rollup_all` ON CLUSTER 'main'
@@ -311,7 +311,7 @@ CREATE OR REPLACE TABLE `weir`.`clicks_1m_rollup_all` ON CLUSTER 'main'
     `rolled_in` SimpleAggregateFunction(max, UInt64) COMMENT 'the round in which the row was last made'
 )
 ENGINE = Distributed('main', 'weir', 'clicks_1m_rollup')
-COMMENT 'The rows of all shards. weir migrate made it: 67aa7c39a1247638';
+COMMENT 'The rows of all shards. weir migrate made it: ad6e0c6ddb3b3962';
 
 -- clicks_1h_rollup_all
 CREATE OR REPLACE TABLE `weir`.`clicks_1h_rollup_all` ON CLUSTER 'main'
@@ -326,7 +326,7 @@ CREATE OR REPLACE TABLE `weir`.`clicks_1h_rollup_all` ON CLUSTER 'main'
     `rolled_in` SimpleAggregateFunction(max, UInt64) COMMENT 'the round in which the row was last made'
 )
 ENGINE = Distributed('main', 'weir', 'clicks_1h_rollup')
-COMMENT 'The rows of all shards. weir migrate made it: b3065dc96c2bd7aa';
+COMMENT 'The rows of all shards. weir migrate made it: b2d226fbabb5808c';
 
 -- clicks_1m
 CREATE OR REPLACE VIEW `weir`.`clicks_1m` ON CLUSTER 'main'
@@ -367,14 +367,14 @@ FROM
     FROM `weir`.`clicks_1m_rollup_all` FINAL
     WHERE window_start NOT IN (_tail.1)
 ) AS _f
-COMMENT 'A window of 1m of each group, exact as of the last flush. weir migrate made it: 387d23c893d2c36e';
+COMMENT 'A window of 1m of each group, exact as of the last flush. weir migrate made it: b28d76e9470bb990';
 
 -- clicks_1m_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1m_states` ON CLUSTER 'main'
 (`page` LowCardinality(String) COMMENT 'a group of the job', `country` LowCardinality(String) COMMENT 'a group of the job', `window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `active_state` AggregateFunction(groupBitmap, UInt32) COMMENT 'states of the measure active (bitmap), which groupBitmapMergeState(`active`) merges')
 AS SELECT `page`, `country`, window_start AS window_start, `active` AS `active_state`
 FROM `weir`.`clicks_state_all`
-COMMENT 'Sketches of windows of 1m: several rows of a window and group, to be merged. weir migrate made it: bfc473a27bea3329';
+COMMENT 'Sketches of windows of 1m: several rows of a window and group, to be merged. weir migrate made it: 6e9fe74e6b1e6d9f';
 
 -- clicks_1h
 CREATE OR REPLACE VIEW `weir`.`clicks_1h` ON CLUSTER 'main'
@@ -441,14 +441,14 @@ FROM
     FROM `weir`.`clicks_1h_rollup_all` FINAL
     WHERE window_start NOT IN (_tail.2)
 ) AS _f
-COMMENT 'A window of 1h of each group, exact as of the last flush. weir migrate made it: d34ebfe68d100302';
+COMMENT 'A window of 1h of each group, exact as of the last flush. weir migrate made it: 027cc57745cd7864';
 
 -- clicks_1h_states
 CREATE OR REPLACE VIEW `weir`.`clicks_1h_states` ON CLUSTER 'main'
 (`page` LowCardinality(String) COMMENT 'a group of the job', `country` LowCardinality(String) COMMENT 'a group of the job', `window_start` DateTime('UTC') COMMENT 'when the window begins, UTC', `active_state` AggregateFunction(groupBitmap, UInt32) COMMENT 'states of the measure active (bitmap), which groupBitmapMergeState(`active`) merges')
 AS SELECT `page`, `country`, window_start, `active_state`
 FROM `weir`.`clicks_1h_rollup_all`
-COMMENT 'Sketches of windows of 1h: several rows of a window and group, to be merged. weir migrate made it: bd2afe073a7a6b4e';
+COMMENT 'Sketches of windows of 1h: several rows of a window and group, to be merged. weir migrate made it: 58d8a7a9199374f0';
 
 -- clicks_range
 CREATE OR REPLACE VIEW `weir`.`clicks_range` ON CLUSTER 'main'
@@ -505,7 +505,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR (intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for a range, from and to, of each group. weir migrate made it: 56e4df72c24d43b1';
+COMMENT 'One number for a range, from and to, of each group. weir migrate made it: 32868b13e46a0507';
 
 -- clicks_range_total
 CREATE OR REPLACE VIEW `weir`.`clicks_range_total` ON CLUSTER 'main'
@@ -562,7 +562,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR (intDiv(toInt64(toInt64(toUnixTimestamp({to:DateTime}))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for a range, from and to, of all groups together. weir migrate made it: 14c3529edf50623a';
+COMMENT 'One number for a range, from and to, of all groups together. weir migrate made it: 2d3800c04f569a1c';
 
 -- clicks_last
 CREATE OR REPLACE VIEW `weir`.`clicks_last` ON CLUSTER 'main'
@@ -619,7 +619,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR (intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for the last span, such as \'1h\', of each group. weir migrate made it: 2cb8a711ab4c0dbb';
+COMMENT 'One number for the last span, such as \'1h\', of each group. weir migrate made it: fd46702893b13ec1';
 
 -- clicks_last_total
 CREATE OR REPLACE VIEW `weir`.`clicks_last_total` ON CLUSTER 'main'
@@ -676,7 +676,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR intDiv(toInt64(toUnixTimestamp(now())) - toInt64(parseTimeDelta(if(match({span:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {span:String}, '1s'))), 60) * 60 % 3600 = 0) AND (intDiv((intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60), 3600) * 3600 >= toInt64(toUnixTimestamp(now())) - 1727999400 OR (intDiv(toInt64(toInt64(toUnixTimestamp(now()))) + 60 - 1, 60) * 60) % 3600 = 0)
-COMMENT 'One number for the last span, such as \'1h\', of all groups together. weir migrate made it: 11a1f3ba3985af56';
+COMMENT 'One number for the last span, such as \'1h\', of all groups together. weir migrate made it: 5e4d846d9344c018';
 
 -- clicks_tumble
 CREATE OR REPLACE VIEW `weir`.`clicks_tumble` ON CLUSTER 'main'
@@ -733,7 +733,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, such as \'10m\', of each group, the first one at from. weir migrate made it: 2a0499219fff94d0';
+COMMENT 'Windows of a size, such as \'10m\', of each group, the first one at from. weir migrate made it: f9018d7a414a51da';
 
 -- clicks_tumble_total
 CREATE OR REPLACE VIEW `weir`.`clicks_tumble_total` ON CLUSTER 'main'
@@ -790,7 +790,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, such as \'10m\', of all groups together, the first one at from. weir migrate made it: 501a98eac9a78719';
+COMMENT 'Windows of a size, such as \'10m\', of all groups together, the first one at from. weir migrate made it: 061080be3ebf258f';
 
 -- clicks_hop
 CREATE OR REPLACE VIEW `weir`.`clicks_hop` ON CLUSTER 'main'
@@ -847,7 +847,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR gcd(toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))), toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s')))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, one every so long, of each group, the first one at from. weir migrate made it: 30f4bf720ec01275';
+COMMENT 'Windows of a size, one every so long, of each group, the first one at from. weir migrate made it: 7aa847c490641bcb';
 
 -- clicks_hop_total
 CREATE OR REPLACE VIEW `weir`.`clicks_hop_total` ON CLUSTER 'main'
@@ -904,7 +904,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR gcd(toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))), toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s')))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'Windows of a size, one every so long, of all groups together, the first one at from. weir migrate made it: 46622ab875ae9288';
+COMMENT 'Windows of a size, one every so long, of all groups together, the first one at from. weir migrate made it: adc2697622e2c832';
 
 -- clicks_calendar
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar` ON CLUSTER 'main'
@@ -961,7 +961,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of each group. weir migrate made it: ab063281484b30b2';
+COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of each group. weir migrate made it: 474ea0a47be308d4';
 
 -- clicks_calendar_total
 CREATE OR REPLACE VIEW `weir`.`clicks_calendar_total` ON CLUSTER 'main'
@@ -1018,7 +1018,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of all groups together. weir migrate made it: e4997b046e488821';
+COMMENT 'Days, weeks, months, quarters or years (unit) of a time zone, of all groups together. weir migrate made it: aefded66a17dd037';
 
 -- clicks_cumulate
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulate` ON CLUSTER 'main'
@@ -1075,7 +1075,7 @@ FROM
 ) AS _o
 GROUP BY `page`, `country`, _window
 HAVING (toUnixTimestamp(toDateTime(_window.1, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s'))) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'What had come in a day (or another unit) by then, each step of every later, of each group. weir migrate made it: 0448c4c40e447d13';
+COMMENT 'What had come in a day (or another unit) by then, each step of every later, of each group. weir migrate made it: 9a2e7146b6c94b19';
 
 -- clicks_cumulate_total
 CREATE OR REPLACE VIEW `weir`.`clicks_cumulate_total` ON CLUSTER 'main'
@@ -1132,7 +1132,7 @@ FROM
 ) AS _o
 GROUP BY _window
 HAVING (toUnixTimestamp(toDateTime(_window.1, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({every:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {every:String}, '1s'))) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0)
-COMMENT 'What had come in a day (or another unit) by then, each step of every later, of all groups together. weir migrate made it: 86d7a83f21983810';
+COMMENT 'What had come in a day (or another unit) by then, each step of every later, of all groups together. weir migrate made it: 2d55923b513c911a';
 
 -- clicks_retention
 CREATE OR REPLACE VIEW `weir`.`clicks_retention` ON CLUSTER 'main'
@@ -1188,7 +1188,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: 75118cbaceb695a5';
+COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: d2a71111cf44c13b';
 
 -- clicks_retention_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_total` ON CLUSTER 'main'
@@ -1244,7 +1244,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (toUnixTimestamp(toDateTime(_window, {zone:String})) >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0)
-COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: c29c11a186543fc8';
+COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: eac3b8ebc5771172';
 
 -- clicks_retention_tumble
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_tumble` ON CLUSTER 'main'
@@ -1300,7 +1300,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: 7d5f9721c15e9a69';
+COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: 3e8bc8212541fedf';
 
 -- clicks_retention_tumble_total
 CREATE OR REPLACE VIEW `weir`.`clicks_retention_tumble_total` ON CLUSTER 'main'
@@ -1356,7 +1356,7 @@ FROM
     WHERE _a.1 <= _b.1
 )
 WHERE (_window >= toInt64(toUnixTimestamp(now())) - 1727999400 OR toInt64(parseTimeDelta(if(match({size:String}, '^([1-9][0-9]{0,6}[smhdw])+$'), {size:String}, '1s'))) % 3600 = 0 AND intDiv(toInt64(toUnixTimestamp({from:DateTime})), 60) * 60 % 3600 = 0)
-COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: f00d48ac26f6893e';
+COMMENT 'How many ids of a window (cohort) were there in a later one (returned), of a measure that holds ids. weir migrate made it: 8472be81ed5d14e0';
 
 -- clicks_sessions
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions` ON CLUSTER 'main'
@@ -1411,7 +1411,7 @@ FROM
     )
 )
 WHERE _number >= 0
-COMMENT 'How many sessions begin in a window: events of an id less than a gap apart. weir migrate made it: 90d080d14b385f04';
+COMMENT 'How many sessions begin in a window: events of an id less than a gap apart. weir migrate made it: 5ae90e12bcad7a2e';
 
 -- clicks_sessions_total
 CREATE OR REPLACE VIEW `weir`.`clicks_sessions_total` ON CLUSTER 'main'
@@ -1466,7 +1466,7 @@ FROM
     )
 )
 WHERE _number >= 0
-COMMENT 'How many sessions begin in a window: events of an id less than a gap apart. weir migrate made it: 5355b1de3cfa7da2';
+COMMENT 'How many sessions begin in a window: events of an id less than a gap apart. weir migrate made it: 7d2c2b54d56cdf84';
 
 -- clicks_funnel
 CREATE OR REPLACE VIEW `weir`.`clicks_funnel` ON CLUSTER 'main'
@@ -1525,7 +1525,7 @@ FROM
     ARRAY JOIN arrayEnumerate({steps:Array(String)}) AS _k
 )
 ORDER BY step
-COMMENT 'How many ids took the steps in their order. weir migrate made it: 48dd98698517cdb4';
+COMMENT 'How many ids took the steps in their order. weir migrate made it: 84a2faa97aee501e';
 
 -- weir_audit_states
 CREATE OR REPLACE VIEW `weir`.`weir_audit_states` ON CLUSTER 'main'
@@ -1536,7 +1536,7 @@ FROM
     SELECT 1 AS _source, window_start, hits AS _hits, flushed_at AS _at, flushed_in AS _in, `page` AS _g0, `country` AS _g1 FROM `weir`.`clicks_state_all`
 ) AS _s
 GROUP BY _s._source, _g0, _g1, window_start
-COMMENT 'What does not add up: no row is right. weir migrate made it: 953b365659b62b49';
+COMMENT 'What does not add up: no row is right. weir migrate made it: 3745676871fcd3bf';
 
 -- weir_audit_rows
 CREATE OR REPLACE VIEW `weir`.`weir_audit_rows` ON CLUSTER 'main'
@@ -1555,7 +1555,7 @@ FROM
     UNION ALL SELECT 3, window_start, hits, rolled_at, rolled_in, `page`, `country` FROM `weir`.`clicks_1h_rollup_all`
 ) AS _r
 GROUP BY _r._source, _g0, _g1, window_start
-COMMENT 'What does not add up: no row is right. weir migrate made it: 634005625763cc53';
+COMMENT 'What does not add up: no row is right. weir migrate made it: 261f512d6f75da59';
 
 -- weir_audit
 CREATE OR REPLACE VIEW `weir`.`weir_audit` ON CLUSTER 'main'
@@ -1628,7 +1628,7 @@ SELECT
     '', 0, 'function', 0, 0, 0, NULL, name, 0, 0,
     'the SQL function is not the one of the version that made this view, so queries and rollups may have wrong numbers: run weir migrate'
 FROM system.functions
-WHERE name IN ('weirPfCount', 'weirUniq', 'weirBloomHas', 'weirSetCount', 'weirSetHas', 'weirSetUniq', 'weirTopK', 'weirQuantile', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist') AND ifNull(formatQuerySingleLineOrNull(create_query) != formatQuerySingleLineOrNull(transform(name, ['weirPfCount', 'weirUniq', 'weirBloomHas', 'weirSetCount', 'weirSetHas', 'weirSetUniq', 'weirTopK', 'weirQuantile', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist'], ['CREATE FUNCTION weirPfCount AS state -> if(length(CAST(state, \'String\')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, \'String\'), 3), \'Array(UInt64)\')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), substring(CAST(state, \'String\'), 12290, 208), concat(unhex(\'00400000\'), repeat(\'\\0\', 204))), \'Array(UInt32)\')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), \'\', substring(CAST(state, \'String\'), if(reinterpretAsUInt8(substring(CAST(state, \'String\'), 2, 1)) < 128, 3, 4))), \'Array(UInt64)\')))])[1]])[1])', 'CREATE FUNCTION weirUniq AS state -> weirPfCount(uniqCombined64MergeState(14)(state))', 'CREATE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))', 'CREATE FUNCTION weirSetCount AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)))', 'CREATE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)))', 'CREATE FUNCTION weirSetUniq AS state -> weirSetCount(groupBitmapMergeState(state))', 'CREATE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3)', 'CREATE FUNCTION weirQuantile AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), \'the level of weirQuantile has to be 0 to 1\')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1])])[1][1]', 'CREATE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180)', 'CREATE FUNCTION weirLat AS score -> least(greatest(((-85.05112878 + tupleElement(mortonDecode(2, score), 1) / 67108864 * 170.10225756) + (-85.05112878 + (tupleElement(mortonDecode(2, score), 1) + 1) / 67108864 * 170.10225756)) / 2, -85.05112878), 85.05112878)', 'CREATE FUNCTION weirGeohash AS (score, precision) -> substring(concat(geohashEncode(if(weirLon(score) = 180, -180, weirLon(score)), weirLat(score), 10), \'0\'), 1, precision)', 'CREATE FUNCTION weirGeoDist AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1]'], '')), 1)
+WHERE name IN ('weirPfCount', 'weirUniq', 'weirSetCount', 'weirSetHas', 'weirSetUniq', 'weirBloomHas', 'weirQuantile', 'weirTopK', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist') AND ifNull(formatQuerySingleLineOrNull(create_query) != formatQuerySingleLineOrNull(transform(name, ['weirPfCount', 'weirUniq', 'weirSetCount', 'weirSetHas', 'weirSetUniq', 'weirBloomHas', 'weirQuantile', 'weirTopK', 'weirLon', 'weirLat', 'weirGeohash', 'weirGeoDist'], ['CREATE FUNCTION weirPfCount AS state -> if(length(CAST(state, \'String\')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, \'String\'), 3), \'Array(UInt64)\')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), substring(CAST(state, \'String\'), 12290, 208), concat(unhex(\'00400000\'), repeat(\'\\0\', 204))), \'Array(UInt32)\')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, \'String\'), unhex(\'03\')), \'\', substring(CAST(state, \'String\'), if(reinterpretAsUInt8(substring(CAST(state, \'String\'), 2, 1)) < 128, 3, 4))), \'Array(UInt64)\')))])[1]])[1])', 'CREATE FUNCTION weirUniq AS state -> weirPfCount(uniqCombined64MergeState(14)(state))', 'CREATE FUNCTION weirSetCount AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)))', 'CREATE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)))', 'CREATE FUNCTION weirSetUniq AS state -> weirSetCount(groupBitmapMergeState(state))', 'CREATE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))', 'CREATE FUNCTION weirQuantile AS (state, level) -> arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(words[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)], 32))])[1]), [level + throwIf(NOT (level >= 0 AND level <= 1), \'the level of weirQuantile has to be 0 to 1\')]), [arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1]], [arrayCumSum(w -> bitAnd(w, 4294967295), arrayMap(words -> if(bitShiftRight(words[1], 60) = bitShiftRight(words[-1], 60), words, arraySort(w -> arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [toUInt32(bitShiftRight(w, 32))])[1], words)), [arraySort(reinterpret(reverse(arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))), \'Array(UInt64)\'))])[1])])[1][1]', 'CREATE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3)', 'CREATE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180)', 'CREATE FUNCTION weirLat AS score -> least(greatest(((-85.05112878 + tupleElement(mortonDecode(2, score), 1) / 67108864 * 170.10225756) + (-85.05112878 + (tupleElement(mortonDecode(2, score), 1) + 1) / 67108864 * 170.10225756)) / 2, -85.05112878), 85.05112878)', 'CREATE FUNCTION weirGeohash AS (score, precision) -> substring(concat(geohashEncode(if(weirLon(score) = 180, -180, weirLon(score)), weirLat(score), 10), \'0\'), 1, precision)', 'CREATE FUNCTION weirGeoDist AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1]'], '')), 1)
 
 UNION ALL
 
@@ -1705,7 +1705,7 @@ FROM
     )
 )
 WHERE _held < _rolled AND (_whole OR _ahead > 0) OR _rolled < _held AND _due
-COMMENT 'What does not add up: no row is right. weir migrate made it: 4dfd54948f2b2477';
+COMMENT 'What does not add up: no row is right. weir migrate made it: 63653e4e53e9dd57';
 
 -- weir_jobs
 INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES
