@@ -70,7 +70,7 @@ func TestCookbook(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.configure(jobs)
+	s.configure(strings.ReplaceAll(jobs, "    window: 1m\n", "    window: 1m\n    keep: 36500d\n"))
 	s.migrate()
 	s.untilEnd()
 

@@ -2,8 +2,12 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
+	"regexp"
 	"testing"
+	"time"
 
 	"weir/internal/await"
 )
@@ -24,16 +28,12 @@ func (w *watched) full() {
 	b.Until(`document.querySelector("#live").dataset.state === "ok" && document.querySelector("#people").dataset.state === "empty"`)
 }
 
-// crowd opens as many streams of a weir as it has places; there may be some already. One of them
-// ends when leave is called.
+// crowd opens as many streams of a weir as it has places: also that of a viewer who has left, as soon as weir has noticed.
+// One of them ends when leave is called.
 func crowd(t *testing.T, base string) (leave context.CancelFunc) {
 	t.Helper()
-	one, leave := context.WithCancel(await.Context(t))
-	for i := range 256 {
-		ctx := one
-		if i > 0 {
-			ctx = await.Context(t)
-		}
+	ctx, leave := context.WithCancel(await.Context(t))
+	for opened, most := 0, 256; opened < most; {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/v1/stream?ask=jobs", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -45,10 +45,16 @@ func crowd(t *testing.T, base string) (leave context.CancelFunc) {
 		t.Cleanup(func() { res.Body.Close() })
 		switch res.StatusCode {
 		case http.StatusOK:
+			opened++
+			ctx = await.Context(t) // only the first one leaves
 		case http.StatusServiceUnavailable:
-			return leave
+			body, err := io.ReadAll(res.Body)
+			if _, err2 := fmt.Sscanf(string(regexp.MustCompile(`\d+ have one`).Find(body)), "%d", &most); err != nil || err2 != nil {
+				t.Fatalf("viewer %d: %s, %v", opened, body, err)
+			}
+			time.Sleep(50 * time.Millisecond)
 		default:
-			t.Fatalf("viewer %d: %s", i, res.Status)
+			t.Fatalf("viewer %d: %s", opened, res.Status)
 		}
 	}
 	return leave
