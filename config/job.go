@@ -26,7 +26,7 @@ type Job struct {
 	Rollups    []Rollup `yaml:"rollups" max:"16" short:"window" doc:"Tables of plain numbers to keep, shortest first; just the window when not given. A bare window keeps its numbers for ever. They begin as windows do; weeks that begin on Mondays are in the view [calendar](sql.md)."`
 	Lateness   Duration `yaml:"lateness" default:"1d" min:"0s" max:"366d" doc:"An event older than its record's Kafka time by more is a dead letter: late."`
 	Skew       Duration `yaml:"skew" default:"10m" min:"0s" max:"7d" doc:"An event newer than its record's Kafka time by more is a dead letter: future."`
-	Chunk      int      `yaml:"chunk" default:"262144" min:"1024" max:"16777216" doc:"Offsets per chunk, a power of two. After a crash at most one chunk per partition is read again; a state row has one number for each chunk that has events of it. With each it is at most 8192, which is then the default."`
+	Chunk      int      `yaml:"chunk" default:"262144" min:"1024" max:"268435456" doc:"Offsets per chunk, a power of two. A state row has one number for each chunk that has events of it. After a crash at most 262144 records of the chunk of each partition are read again, or the chunk [if its state is not in the ledger](exactly-once.md#the-idea). With each it is at most 8192, which is then the default."`
 	Keep       Duration `yaml:"keep" default:"7d" min:"1d" max:"3660d" doc:"How long the state rows live. At least the longest rollup + lateness + 1d, so that a rollup can always be made again."`
 
 	Where     []Where   `yaml:"where" max:"16" doc:"Count only events that meet every condition; the others get the outcome filtered. So does a record without a value, all of whose fields are missing, if it does not meet them."`

@@ -8,6 +8,9 @@ import (
 	"weir/window"
 )
 
+// SaveAfter is how many records of a chunk are read before the ledger has its state: reading them again takes a tenth of a second.
+const SaveAfter = 1 << 18
+
 // Spec returns the job in the form of package window. It is one that Load has checked.
 func (j *Job) Spec() *window.Spec {
 	unit, _ := event.ParseUnit(j.Time.Unit) // which are words of an enum
@@ -16,7 +19,7 @@ func (j *Job) Spec() *window.Spec {
 		Job: j.Name, Version: j.Version, Format: format, Each: event.ParsePathText(j.Each), Columns: j.Columns,
 		TimeUnit: unit,
 		Window:   millis(j.Window), Lateness: millis(j.Lateness), Skew: millis(j.Skew),
-		Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups,
+		Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups, SaveAfter: SaveAfter,
 		Glue: j.Framing == "glue", Keyed: j.KeyFormat != "", LostSchemas: lostSchemas(j.Lost), Where: conditions(j.Where),
 	}
 	paths, orRecord := j.Time.paths()

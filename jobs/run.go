@@ -89,8 +89,9 @@ func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]event.S
 		}
 		r.workers = append(r.workers, newWorker(waits, op, j, r.fail, r.waitsChanged))
 	}
-	for _, p := range plans {
+	for i, p := range plans {
 		r.owner(p.Partition).op.Start(p)
+		plans[i].Saved = "" // it may be large
 	}
 	r.flow = flow.New(flow.Config{
 		Flush: flow.Time(j.cfg.Flush), Behind: flow.Time(behind(j.cfg.Flush)), Ledger: flow.Time(j.ledger()), Memory: flow.Budget(j.cfg.Memory), Rows: flushRows, Retry: pauses[flow.Time](), Commit: flow.Time(commitPause),

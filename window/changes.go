@@ -73,6 +73,7 @@ type Line struct {
 	Events      Events     // of the records; only with Spec.Each
 	Watermark   event.Time // greatest event time counted in the chunk, each at most that of its record; 0 if none
 	TopicID     [16]byte
+	Saved       string // see saved.go; the greater one is the later one
 }
 
 // Slot returns the slot that has the counts of the line.
@@ -90,6 +91,7 @@ func (l *Line) merge(o *Line) {
 		l.Outcomes[f] = max(l.Outcomes[f], o.Outcomes[f])
 	}
 	l.Events.Raise(&o.Events)
+	l.Saved = max(l.Saved, o.Saved)
 }
 
 // lineBytes is about how many bytes a Line takes in memory.
@@ -131,6 +133,9 @@ func (c *Changes) Bytes() int {
 	n := len(c.Lines)*lineBytes + len(c.Next)*16
 	for _, t := range c.Tables() {
 		n += t.Bytes()
+	}
+	for i := range c.Lines {
+		n += len(c.Lines[i].Saved)
 	}
 	for i := range c.Dead {
 		n += 96 + len(c.Dead[i].Payload)

@@ -29,6 +29,7 @@
 //	judge.go      says what the operator decides about each record, for tools that show records
 //	each.go       records that are arrays of events
 //	partition.go  the state of one partition: the chunk being read, its groups and counts
+//	saved.go      the state of a partition as a ledger line has it
 //	snapshot.go   copies of rows for live reads
 //	changes.go    what a flush writes: table, ledger lines, dead letters
 //	fold.go       one line of the ledger for many

@@ -97,7 +97,7 @@ func (l *Past) join(o *Past, span event.Time) bool {
 	if o.Next-o.First != size || l.First%(2*size) != 0 || flushed-min(l.Began, o.Began) > span {
 		return false
 	}
-	l.Next, l.Flushed, l.Began = o.Next, flushed, min(l.Began, o.Began)
+	l.Next, l.Flushed, l.Began, l.Saved = o.Next, flushed, min(l.Began, o.Began), ""
 	l.Watermark = max(l.Watermark, o.Watermark)
 	if bytes.Compare(o.TopicID[:], l.TopicID[:]) > 0 {
 		l.TopicID = o.TopicID

@@ -109,6 +109,10 @@ type Tally interface {
 	// Report puts the value of a cell into a row of a column of the measure, under the slot
 	// of the chunk.
 	Report(cell uint32, slot Slot, to Column, row uint32)
+	// AppendState appends all cells, for Load: see Line.Saved.
+	AppendState(dst []byte) []byte
+	// Load reads what AppendState has appended into as many cells, which are empty, and returns what is behind it.
+	Load(state []byte) (rest []byte)
 }
 
 // An Adder is the column of an Additive kind.

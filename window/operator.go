@@ -55,6 +55,9 @@ func NewOperator(spec *Spec) (*Operator, error) {
 func (o *Operator) Start(p Plan) {
 	pt := newPartition(o.spec, p)
 	o.partitions[p.Partition] = pt
+	if p.Saved != "" {
+		o.restore(pt, p.Saved)
+	}
 	if p.Opens {
 		o.lines = append(o.lines, Line{Partition: p.Partition, Epoch: p.Epoch, Chunk: p.Start / o.spec.Chunk, First: p.Start, Next: p.Start, TopicID: p.TopicID})
 	}

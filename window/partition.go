@@ -91,6 +91,7 @@ func (pt *Partition) line() Line {
 	return Line{
 		Partition: pt.partition, Epoch: pt.epoch, Chunk: pt.first / pt.spec.Chunk, First: pt.first, Next: pt.next,
 		Outcomes: pt.outcomes, Events: pt.events, Watermark: pt.watermark, TopicID: pt.topicID,
+		Saved: pt.save(),
 	}
 }
 

@@ -18,6 +18,8 @@ type Known struct {
 	TopicID     [16]byte
 	First, Next int64
 
+	Saved string // Line.Saved, the greatest
+
 	Blank Span // of the lines that counted no event, such as those of gaps: the last one's offsets
 
 	Earlier *Known // the same of the epoch before this one; nil if there is none
@@ -28,7 +30,7 @@ type Span struct{ First, Next int64 }
 
 // Known returns what one line says.
 func (l *Line) Known() Known {
-	k := Known{Epoch: l.Epoch, TopicID: l.TopicID, First: l.First, Next: l.Next}
+	k := Known{Epoch: l.Epoch, TopicID: l.TopicID, First: l.First, Next: l.Next, Saved: l.Saved}
 	if l.Hits() == 0 && l.First < l.Next {
 		k.Blank = Span{l.First, l.Next}
 	}
@@ -55,7 +57,7 @@ func (k *Known) With(e Known) *Known {
 	case e.First < e.Next:
 		l.First = min(l.First, e.First)
 	}
-	l.Next = max(l.Next, e.Next)
+	l.Next, l.Saved = max(l.Next, e.Next), max(l.Saved, e.Saved)
 	if e.Blank.Next > l.Blank.Next || e.Blank.Next == l.Blank.Next && e.Blank.First < l.Blank.First {
 		l.Blank = e.Blank
 	}
@@ -109,11 +111,13 @@ type Plan struct {
 	TopicID   [16]byte
 
 	Warm    int64 // first offset to fetch; those below Start only warm Dedupe and Throttle
-	Start   int64 // first offset that is counted: the beginning of a chunk, or of the log
+	Start   int64 // first offset that is counted: the beginning of a chunk, of the log, or where Saved ends
 	Durable int64 // offsets below it were durable before; commits never fall below it
 	Lost    int64 // offsets [Lost, Start) were deleted by retention before they were read; Lost == Start: none
 	Cut     int64 // offsets [Cut, Lost) of the chunk of Start were counted before, and retention has deleted them; Cut == Lost: none
 	Replays int64 // offsets that are counted again, to the same numbers
+
+	Saved string // the state of the partition at Start; "": it is empty
 
 	Twice int64 // how many records at most are counted twice: by an earlier epoch and by this one
 
@@ -228,7 +232,7 @@ func (s *Spec) Resume(a event.Assignment, ledger map[int32]Known, p Policy) (Pla
 }
 
 // from sets where to read so that counting goes on at position: at the beginning
-// of its chunk, or of the one before for Dedupe and Throttle. known is the ledger's
+// of its chunk, of the one before for Dedupe and Throttle, or where the ledger has the state of the chunk. known is the ledger's
 // state of the plan's epoch; nil: it has none.
 func (p *Plan) from(s *Spec, position, logStart int64, known *Known) {
 	chunk := position &^ (s.Chunk - 1)
@@ -239,6 +243,12 @@ func (p *Plan) from(s *Spec, position, logStart int64, known *Known) {
 	}
 	if s.LooksBack() {
 		p.Warm = max(chunk-s.Chunk, logStart, 0)
+	}
+	if known != nil {
+		if next, ok := s.resumes(known.Saved); ok && next >= chunk && next <= position && next >= logStart {
+			p.Start, p.Saved = next, known.Saved
+			p.Warm, p.Lost, p.Cut = p.Start, p.Start, p.Start
+		}
 	}
 	p.Replays = position - p.Start
 }

@@ -47,6 +47,10 @@ type Spec struct {
 	Chunk     int64 // offsets per chunk, a power of two
 	MaxGroups int   // distinct groups per chunk that keep their name
 
+	// SaveAfter is how many offsets of a chunk are read before its ledger line has the state of the partition; 0: never. No
+	// stored value depends on it.
+	SaveAfter int64
+
 	By       []Dimension
 	Measures []Measure
 	Where    []Condition // all must hold, else Filtered

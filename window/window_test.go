@@ -271,16 +271,23 @@ func whole(t testing.TB, s *Spec, logs map[int32][]event.Record, end int64) *Cha
 // workers, read twice from a chunk's beginning, and merged in whatever order,
 // the same is stored.
 func TestPurity(t *testing.T) {
-	for seed := range uint64(20) {
+	restored := 0
+	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		s := variant(seed)
+		if seed >= 20 { // states are saved
+			s.Dedupe, s.Throttle, s.SaveAfter = nil, nil, int64(1+seed%3*10)
+		}
 		logs := map[int32][]event.Record{}
 		end := int64(0)
 		for p := range int32(3) {
 			logs[p] = logOf(r, 200+r.IntN(200))
 			end = max(end, logs[p][len(logs[p])-1].Offset+1)
 		}
-		pure(t, r, s, logs, end, fmt.Sprintf("seed %d", seed))
+		restored += pure(t, r, s, logs, end, fmt.Sprintf("seed %d", seed))
+	}
+	if restored < 50 {
+		t.Errorf("%d owners went on with a saved state, want more", restored)
 	}
 }
 
@@ -319,8 +326,8 @@ func TestReuseMerged(t *testing.T) {
 	}
 }
 
-// pure reads logs in one pass and in pieces, and compares what is stored.
-func pure(t *testing.T, r *rand.Rand, s *Spec, logs map[int32][]event.Record, end int64, name string) {
+// pure reads logs in one pass and in pieces, and compares what is stored. It returns how many owners went on with a saved state.
+func pure(t *testing.T, r *rand.Rand, s *Spec, logs map[int32][]event.Record, end int64, name string) (restored int) {
 	t.Helper()
 	one := whole(t, s, logs, end)
 	want, of := render(one), map[string]Row{}
@@ -340,6 +347,9 @@ func pure(t *testing.T, r *rand.Rand, s *Spec, logs map[int32][]event.Record, en
 				t.Fatal(err)
 			}
 			op.Start(plan)
+			if plan.Saved != "" {
+				restored++
+			}
 			die := plan.Start + 1 + r.Int64N(end)
 			if r.IntN(3) == 0 || die > end {
 				die = end
@@ -352,6 +362,9 @@ func pure(t *testing.T, r *rand.Rand, s *Spec, logs map[int32][]event.Record, en
 						// The flush is acknowledged: what it wrote is durable.
 						committed = n.Offset
 						known = &Known{Next: n.Offset}
+						for _, l := range c.Lines {
+							known.Saved = max(known.Saved, l.Saved)
+						}
 					}
 					all = append(all, c)
 				}
@@ -373,6 +386,7 @@ func pure(t *testing.T, r *rand.Rand, s *Spec, logs map[int32][]event.Record, en
 	if g := render(got); g != want {
 		t.Fatalf("%s: stored values differ from those of one pass\n%s", name, diff(want, g))
 	}
+	return restored
 }
 
 // numbersOf checks that a whole row that counts as many events as the log has gives the

@@ -16,11 +16,11 @@ const (
 	rateOver = 10 * time.Minute // over which the rate of a topic is measured
 
 	// The figures of docs/sizing.md: how many events a second one CPU counts, and how many entries
-	// a row may have besides one for each partition.
+	// a row may have, or twice as many as there are partitions.
 	perCPU      = 2_200_000
 	manyEntries = 64
 
-	mostChunk = 1 << 24 // that a configuration may have
+	mostChunk = 1 << 28 // that a configuration may have
 )
 
 // scale says what the job's chunk means at the rate of its topic, and names another one if rows
@@ -50,13 +50,17 @@ type topicRate struct {
 	window     time.Duration
 	chunk      int
 	most       int // the largest chunk that the job may have
+	again      int // how much of a chunk is read again at most
 }
 
 // rateOf takes the numbers of records of the last rateOver, by partition.
 func rateOf(j *config.Job, newer map[int32]int64) topicRate {
-	t := topicRate{window: time.Duration(j.Window), chunk: j.Chunk, most: mostChunk}
+	t := topicRate{window: time.Duration(j.Window), chunk: j.Chunk, most: mostChunk, again: config.SaveAfter}
 	if j.Each != "" {
 		t.most = window.MaxEachChunk
+	}
+	if j.Dedupe != nil || j.Throttle != nil {
+		t.again = mostChunk
 	}
 	for _, n := range newer {
 		if n > 0 {
@@ -80,7 +84,7 @@ func (t topicRate) entries(length int) int {
 
 // recovery says what a restart reads again.
 func (t topicRate) recovery(length int) string {
-	records := t.partitions * length
+	records := t.partitions * min(length, t.again)
 	return fmt.Sprintf("up to %s again, %.1f s of one CPU", spelling.Count(records, "record"), float64(records)/perCPU)
 }
 
@@ -91,11 +95,12 @@ func (t topicRate) String() string {
 
 // advice returns what to do about rows with many entries; empty if there are none.
 func (t topicRate) advice() string {
-	if t.chunks(t.chunk) <= manyEntries {
+	few := max(manyEntries, 2*t.partitions)
+	if t.entries(t.chunk) <= few {
 		return ""
 	}
 	chunk := t.chunk
-	for chunk < t.most && t.chunks(chunk) > manyEntries {
+	for chunk < t.most && t.entries(chunk) > few {
 		chunk *= 2
 	}
 	if chunk == t.chunk {

@@ -19,12 +19,13 @@ func TestScale(t *testing.T) {
 		want  string
 	}{
 		{0, 1 << 18, "", "0 records a second in the last 10 minutes: with chunk: 262144 a state row has up to 0 slots, and a restart reads up to 0 records again, 0.0 s of one CPU"},
-		{200_000, 1 << 18, "", "up to 78 slots, and a restart reads up to 8388608 records again, 3.8 s of one CPU"},
+		{100_000, 1 << 18, "", "up to 55 slots, and a restart reads up to 8388608 records again, 3.8 s of one CPU"},
 		{1e6, 1 << 18, "", "up to 261 slots, and a restart reads up to 8388608 records again, 3.8 s of one CPU; each takes 16 bytes, and a value of each measure that adds up: " +
-			"set chunk: 1048576 with the job's next version. Then a row has up to 90, and a restart reads up to 33554432 records again, 15.3 s of one CPU"},
+			"set chunk: 2097152 with the job's next version. Then a row has up to 61, and a restart reads up to 8388608 records again, 3.8 s of one CPU"},
 		{10e6, 1 << 18, "", "up to 2321 slots, and a restart reads up to 8388608 records again, 3.8 s of one CPU; each takes 16 bytes, and a value of each measure that adds up: " +
-			"set chunk: 16777216 with the job's next version. Then a row has up to 68, and a restart reads up to 536870912 records again, 244.0 s of one CPU"},
-		{100e6, 1 << 24, "", "up to 390 slots, and a restart reads up to 536870912 records again, 244.0 s of one CPU; no chunk may be larger: a shorter window has fewer"},
+			"set chunk: 33554432 with the job's next version. Then a row has up to 50, and a restart reads up to 8388608 records again, 3.8 s of one CPU"},
+		{1e9, 1 << 28, "", "up to 256 slots, and a restart reads up to 8388608 records again, 3.8 s of one CPU; no chunk may be larger: a shorter window has fewer"},
+		{10e6, 1 << 25, "dedupe", "up to 50 slots, and a restart reads up to 1073741824 records again, 488.1 s of one CPU"},
 		{1e6, 1 << 12, "events", "set chunk: 8192 with the job's next version. Then a row has up to 7357, and a restart reads up to 262144 records again, 0.1 s of one CPU"},
 	} {
 		newer := map[int32]int64{}
@@ -32,7 +33,11 @@ func TestScale(t *testing.T) {
 			newer[p] = int64(c.rate * rateOver.Seconds() / 32)
 		}
 		newer[32] = 0 // at rest
-		at := rateOf(&config.Job{Window: config.Duration(time.Minute), Chunk: c.chunk, Each: c.each}, newer)
+		j := &config.Job{Window: config.Duration(time.Minute), Chunk: c.chunk, Each: c.each}
+		if c.each == "dedupe" {
+			j.Each, j.Dedupe = "", &config.Dedupe{}
+		}
+		at := rateOf(j, newer)
 		if got := at.String() + at.advice(); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%.0f records a second, chunk %d:\n%s\nwant …\n%s", c.rate, c.chunk, got, c.want)
 		}

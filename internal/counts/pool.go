@@ -1,6 +1,7 @@
 package counts
 
 import (
+	"encoding/binary"
 	"math"
 	"unsafe"
 )
@@ -118,6 +119,35 @@ func AddBatch[K ~uint32](p *Pool, of []uint32, keys []K) {
 		p.Add(i, key)
 		lists, arrays = p.lists.all, p.arrays.all
 	}
+}
+
+// AppendState appends all bags, for Load.
+func (p *Pool) AppendState(dst []byte) []byte {
+	var words []uint64
+	for i := range p.bags {
+		words = p.Append(words[:0], uint32(i))
+		dst = binary.AppendUvarint(dst, uint64(len(words)))
+		for _, w := range words {
+			dst = binary.LittleEndian.AppendUint64(dst, w)
+		}
+	}
+	return dst
+}
+
+// Load reads what AppendState has appended into as many bags, which are empty, and returns what is behind it.
+func (p *Pool) Load(state []byte) (rest []byte) {
+	for i := range p.bags {
+		n, k := binary.Uvarint(state)
+		words := make([]uint64, n)
+		state = state[k:]
+		for w := range words {
+			words[w], state = binary.LittleEndian.Uint64(state), state[8:]
+		}
+		if n > 0 {
+			p.settle(&p.bags[i], words, 0)
+		}
+	}
+	return state
 }
 
 // enlarge gives a bag that is full another form.

@@ -70,6 +70,20 @@ func TestPool(t *testing.T) {
 			}
 			forms[p.bags[i].form] = true
 		}
+		var loaded Pool
+		loaded.Grow(n)
+		if rest := loaded.Load(append(p.AppendState(nil), 5)); len(rest) != 1 || rest[0] != 5 {
+			t.Fatalf("round %d: behind the state is %x", round, rest)
+		}
+		for i := range uint32(n) {
+			for _, key := range []uint32{7, draw(r, i)} {
+				p.Add(i, key)
+				loaded.Add(i, key)
+			}
+			if got, want := loaded.Append(nil, i), p.Append(nil, i); !slices.Equal(got, want) {
+				t.Fatalf("round %d: bag %d is loaded as %x, want %x", round, i, got, want)
+			}
+		}
 		p.Reset()
 	}
 	for _, form := range []uint8{single, firstList, lastList, tabled + 7, tabled + 10, ranged, ranged + 7, ranged + 9} {

@@ -57,11 +57,16 @@ func (p *Pool) widen(b *bag, key uint32) {
 	} else {
 		p.words = append(p.words, uint64(key)<<32|1)
 	}
-	table := tableBits(len(p.words))
-	if array, ok := arrayFor(p.words, least, table); ok {
-		p.toArray(b, p.words, array)
+	p.settle(b, p.words, least)
+}
+
+// settle gives a bag an array or a table with some words, of different keys.
+func (p *Pool) settle(b *bag, words []uint64, least uint8) {
+	table := tableBits(len(words))
+	if array, ok := arrayFor(words, least, table); ok {
+		p.toArray(b, words, array)
 	} else {
-		p.toTable(b, p.words, table)
+		p.toTable(b, words, table)
 	}
 }
 

@@ -75,6 +75,9 @@ func (t *tally) Report(cell uint32, slot window.Slot, to window.Column, row uint
 	}
 }
 
+func (t *tally) AppendState(dst []byte) []byte   { return t.pool.AppendState(dst) }
+func (t *tally) Load(state []byte) (rest []byte) { return t.pool.Load(state) }
+
 // A Histogram is that of some events that had a number.
 type Histogram struct {
 	Events uint64

@@ -168,6 +168,16 @@ func (t *tally) Report(cell uint32, slot window.Slot, to window.Column, row uint
 	}
 }
 
+func (t *tally) AppendState(dst []byte) []byte {
+	dst, _ = binary.Append(dst, binary.LittleEndian, t.totals) // of a fixed size
+	return dst
+}
+
+func (t *tally) Load(state []byte) (rest []byte) {
+	n, _ := binary.Decode(state, binary.LittleEndian, t.totals)
+	return state[n:]
+}
+
 type column struct {
 	slots.Slots[Total]
 	mean  bool // the number is that of Avg

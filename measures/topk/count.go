@@ -325,6 +325,25 @@ func (t *tally) Report(cell uint32, slot window.Slot, to window.Column, row uint
 	}
 }
 
+func (t *tally) AppendState(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(t.keys)))
+	for n := range t.keys {
+		key := t.key(uint32(n + 1))
+		dst = append(binary.AppendUvarint(dst, uint64(len(key))), key...)
+	}
+	return t.counts.AppendState(dst)
+}
+
+func (t *tally) Load(state []byte) (rest []byte) {
+	keys, k := binary.Uvarint(state)
+	for state = state[k:]; keys > 0; keys-- {
+		n, k := binary.Uvarint(state)
+		t.find(state[k:][:n])
+		state = state[k+int(n):]
+	}
+	return t.counts.Load(state)
+}
+
 type column struct {
 	slots.Slots[value]
 	lists  slots.Arena

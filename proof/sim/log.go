@@ -451,6 +451,7 @@ func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
 	if size%7000 == 0 && (s.Dedupe == nil || s.Dedupe.Exact) { // no further draw, too
 		s.Each = "events"
 	}
+	s.SaveAfter = [...]int64{0, 1, s.Chunk / 4}[size/1000%3] // no further draw, too
 	if m.on.Has(Where) {
 		s.Where = []window.Condition{{Path: "action", In: []string{"click", "view"}}}
 	}

@@ -75,9 +75,16 @@ const (
 	SumsReset    // sums begin anew after each flush
 	BucketsReset // counts of buckets begin anew after each flush
 	LimitsReset  // limiters begin anew after a flush
-	ClockPassed  // the watermark follows the clocks of clients
-	ClockLimits  // limiters follow the clocks of clients
-	Mistakes     // the number of mistakes, with None
+
+	SavedWhole    // a row of a saved state gives its numbers
+	SavedSums     // a saved state has no sums
+	SavedOutcomes // a saved state has no outcomes
+	SavedCap      // the cap counts the groups since the saved state
+	SavedEarly    // reading goes on before the saved state ends
+
+	ClockPassed // the watermark follows the clocks of clients
+	ClockLimits // limiters follow the clocks of clients
+	Mistakes    // the number of mistakes, with None
 )
 
 var mistakes = [Mistakes]struct{ name, text string }{
@@ -130,6 +137,11 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	IDsReset:        {"ids-reset", "window: exact ids begin anew after a flush"},
 	CountsReset:     {"counts-reset", "window: counts begin anew after a flush"},
 	LimitsReset:     {"limits-reset", "window: limiters begin anew after a flush"},
+	SavedWhole:      {"saved-whole", "window: numbers of a row of which a saved state has counts"},
+	SavedSums:       {"saved-sums", "window: a saved state without sums"},
+	SavedOutcomes:   {"saved-outcomes", "window: a saved state without outcomes"},
+	SavedCap:        {"saved-cap", "window: groups capped since the saved state"},
+	SavedEarly:      {"saved-early", "window: records of a saved state counted again"},
 	ClockPassed:     {"clock-passed", "window: a watermark by the clocks of clients"},
 	ClockLimits:     {"clock-limits", "window: limiters by the clocks of clients"},
 	SumsReset:       {"sums-reset", "window: sums begin anew after a flush"},

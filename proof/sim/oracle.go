@@ -188,6 +188,7 @@ func (s *schedule) judgeLedger(f *reference) {
 		for n := range lines {
 			if l := &lines[n]; !slices.ContainsFunc(lines[:n], func(o window.Line) bool { return o.Covers(l) }) {
 				valid[key] = append(valid[key], *l)
+				valid[key][len(valid[key])-1].Saved = "" // the next owner goes by it: that is judged by what it counts
 			}
 		}
 	}

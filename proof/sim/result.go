@@ -37,6 +37,7 @@ type Totals struct {
 	Overtaken int // inserts that were made again because a round was opened meanwhile
 
 	Replays int // offsets read again
+	Saved   int // partitions that went on with a state of the ledger
 	Cut     int // chunks whose rows lack counted events, because retention deleted the chunk's beginning
 	Fenced  int // refused commits of removed members
 	Peak    int // the most bytes that one process held
@@ -56,6 +57,7 @@ func (t *Totals) add(o *Totals) {
 	t.Views += o.Views
 	t.Overtaken += o.Overtaken
 	t.Replays += o.Replays
+	t.Saved += o.Saved
 	t.Cut += o.Cut
 	t.Fenced += o.Fenced
 	t.Peak = max(t.Peak, o.Peak)
@@ -88,6 +90,9 @@ func (s *schedule) reading(r *run, partition int32) {
 // planned notes a plan: how much is read again.
 func (s *schedule) planned(t *topic, p window.Plan) {
 	s.totals.Replays += int(p.Replays)
+	if p.Saved != "" {
+		s.totals.Saved++
+	}
 	if p.Cut < p.Lost {
 		s.warned[window.MakeSlot(p.Epoch, p.Partition, p.Start/s.spec.Chunk)] = true
 	}

@@ -464,6 +464,7 @@ func (k *sink) enter(l *window.Line) {
 			old.Outcomes[f] = max(old.Outcomes[f], l.Outcomes[f])
 		}
 		old.Events.Raise(&l.Events)
+		old.Saved = max(old.Saved, l.Saved)
 	}
 	have, strained := uint64(0), false
 	for slot := l.Slot(); slot < l.Slot()+window.Slot(max(1, l.Block(k.s.spec.Chunk))); slot++ {

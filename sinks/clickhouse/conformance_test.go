@@ -171,7 +171,7 @@ func (b *backend) rows(t *testing.T, l *schema.Layout, c *memory.Contents) {
 
 func (b *backend) ledger(t *testing.T, l *schema.Layout, c *memory.Contents) {
 	t.Helper()
-	sql := "SELECT epoch, toInt32(partition), toInt64(chunk), toInt64(first), toInt64(next), toUnixTimestamp64Milli(watermark), hex(topic_id), slot"
+	sql := "SELECT epoch, toInt32(partition), toInt64(chunk), toInt64(first), toInt64(next), toUnixTimestamp64Milli(watermark), hex(topic_id), slot, saved"
 	for f := range window.Outcomes {
 		sql += ", " + f.String()
 	}
@@ -183,7 +183,7 @@ func (b *backend) ledger(t *testing.T, l *schema.Layout, c *memory.Contents) {
 		var mark int64
 		var id string
 		var slot uint64
-		to := []any{&line.Epoch, &line.Partition, &line.Chunk, &line.First, &line.Next, &mark, &id, &slot}
+		to := []any{&line.Epoch, &line.Partition, &line.Chunk, &line.First, &line.Next, &mark, &id, &slot, &line.Saved}
 		for f := range line.Outcomes {
 			to = append(to, &line.Outcomes[f])
 		}

@@ -17,19 +17,23 @@ import (
 // This file reads and writes the ledger, which all jobs share: see batcher.go.
 
 // Known returns what the ledger says of each partition: for every epoch, the id of its
-// topic and the durable offsets.
+// topic, the durable offsets, and the state of the open chunk. It leaves out a state from before a server was
+// started again: the server may lack rows that the state counts, which are written again with the chunk.
 func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
-	s.client.HearShards(ctx)
+	up := uint32(0)
+	if s.client.HearShards(ctx) == nil {
+		up = s.client.Uptimes.Least()
+	}
 	known := map[int32]window.Known{}
 	sql := "SELECT toInt32(partition), epoch, if(countIf(next > first) > 0, minIf(first, next > first), max(next)), max(next), hex(max(topic_id)), " +
-		"argMaxIf(first, (next, -toInt64(first)), next > first AND counted = 0), maxIf(next, next > first AND counted = 0), " + wire.UptimeColumns + " FROM " + s.client.Name(schema.LedgerTable) +
+		"argMaxIf(first, (next, -toInt64(first)), next > first AND counted = 0), maxIf(next, next > first AND counted = 0), if(argMax(flushed_at, saved) > now() - toIntervalSecond(least(uptime(), " + fmt.Sprint(up) + ")), max(saved), ''), " + wire.UptimeColumns + " FROM " + s.client.Name(schema.LedgerTable) +
 		" WHERE " + s.layout.Where() + " GROUP BY partition, epoch"
 	err := s.client.Hearing(ctx, "read the ledger", sql, func(scan func(...any) error) error {
 		var p int32
 		var k window.Known
 		var first, next, blankFirst, blankNext uint64
 		var id string
-		err := scan(&p, &k.Epoch, &first, &next, &id, &blankFirst, &blankNext)
+		err := scan(&p, &k.Epoch, &first, &next, &id, &blankFirst, &blankNext, &k.Saved)
 		if err != nil {
 			return err
 		}
@@ -74,7 +78,7 @@ type coverageRequest struct {
 type readCoverage struct{ *Client }
 
 func (c readCoverage) run(ctx context.Context, all []*coverageRequest) error {
-	c.HearShards(ctx)
+	_ = c.HearShards(ctx)
 	skews := map[event.Time][]*coverageRequest{}
 	for _, r := range all {
 		skews[r.job.Spec.Skew] = append(skews[r.job.Spec.Skew], r)
@@ -121,10 +125,13 @@ func (c readCoverage) run(ctx context.Context, all []*coverageRequest) error {
 	return nil
 }
 
+// lineBytes is about how many bytes a line has.
+func lineBytes(l ledgerLine) int { return 256 + len(l.Saved) }
+
 type writeLines struct{ *Client }
 
 func (c writeLines) run(ctx context.Context, all [][]ledgerLine) error {
-	return insertAll(ctx, c.Client, c.Shards[0], schema.LedgerTable, ledgerColumns(), slices.Concat(all...), func(ledgerLine) int { return 256 })
+	return insertAll(ctx, c.Client, c.Shards[0], schema.LedgerTable, ledgerColumns(), slices.Concat(all...), lineBytes)
 }
 
 const (
@@ -149,7 +156,7 @@ func (s *Sink) Fold(ctx context.Context) error {
 		}
 		gone = append(gone, fmt.Sprintf("epoch = %d AND partition = %d AND chunk > %d AND first < %d AND next <= %[4]d", f.Epoch, f.Partition, f.Chunk, f.Next)) // as window.Line.Covers
 	}
-	if err := insertAll(ctx, s.client, s.client.Shards[0], schema.LedgerTable, foldColumns(), fresh, func(ledgerLine) int { return 256 }); err != nil {
+	if err := insertAll(ctx, s.client, s.client.Shards[0], schema.LedgerTable, foldColumns(), fresh, lineBytes); err != nil {
 		return err
 	}
 	sql := "ALTER TABLE " + s.client.Name(schema.LedgerTable) + " DELETE WHERE " + s.layout.Where() + " AND (" + strings.Join(gone, " OR ") + ") SETTINGS mutations_sync = 1"

@@ -130,6 +130,7 @@ func ledgerColumns() []native.Column[ledgerLine] {
 	for f := range window.Outcomes {
 		all = append(all, native.UInt64(f.String(), func(l ledgerLine) uint64 { return l.Outcomes[f] }))
 	}
+	all = append(all, native.String("saved", func(l ledgerLine) string { return l.Saved }))
 	for i, name := range schema.EventColumns() {
 		all = append(all, native.UInt64(name, func(l ledgerLine) uint64 { return *schema.EventNumbers(l.Line)[i] }))
 	}

@@ -162,7 +162,7 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	if err != nil {
 		return err
 	}
-	s.client.HearShards(ctx)
+	_ = s.client.HearShards(ctx)
 	if err := s.restarted(); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/sinks/clickhouse/schema"
 	"weir/window"
 )
 
@@ -62,5 +63,26 @@ func TestRestarted(t *testing.T) {
 	}
 	if err := write(2); err != nil {
 		t.Errorf("a write after the ledger was read: %v", err)
+	}
+}
+
+// TestSavedBeforeRestart: the ledger's state of a chunk counts only if no server was started again since it was written.
+func TestSavedBeforeRestart(t *testing.T) {
+	c := open(t)
+	s := install(t, c, clicks())
+	for _, from := range []struct {
+		flushed string
+		known   bool
+	}{{"now() - uptime() - 1", false}, {"now() + 60", true}} {
+		run(t, c, "TRUNCATE TABLE "+c.Name(schema.LedgerTable), "INSERT INTO "+c.Name(schema.LedgerTable)+
+			" (job, version, epoch, partition, chunk, first, next, saved, flushed_at) SELECT 'clicks', 1, 0, 0, 0, 0, 7, 'state', "+from.flushed)
+		if k, err := s.Known(t.Context()); err != nil || k[0].Next != 7 || (k[0].Saved != "") != from.known {
+			t.Errorf("flushed at %s: known %+v, %v", from.flushed, k, err)
+		}
+	}
+	c.Uptimes.Hear(1, "another shard", 0, time.Now())
+	run(t, c, "ALTER TABLE "+c.Name(schema.LedgerTable)+" UPDATE flushed_at = now() - 2 WHERE 1 SETTINGS mutations_sync = 1")
+	if k, err := s.Known(t.Context()); err != nil || k[0].Saved != "" {
+		t.Errorf("another shard was started again: known %+v, %v", k, err)
 	}
 }

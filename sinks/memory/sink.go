@@ -161,6 +161,7 @@ func (s *Sink) line(l window.Line) {
 			l.Outcomes[f] = max(l.Outcomes[f], old.Outcomes[f])
 		}
 		l.Events.Raise(&old.Events)
+		l.Saved = max(l.Saved, old.Saved)
 		if bytes.Compare(old.TopicID[:], l.TopicID[:]) > 0 {
 			l.TopicID = old.TopicID
 		}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"weir/audit"
 	"weir/event"
@@ -173,9 +174,18 @@ func inserts(t *testing.T, b Backend) {
 	Same(t, "inserted, then made durable", b.Contents(t, spec), want)
 }
 
-// restart: processes that continue from the ledger come to the same result.
+// restart: processes that continue from the ledger come to the same result, also with the states that it has of chunks.
 func restart(t *testing.T, b Backend) {
-	log, spec := NewLog(3), Spec()
+	restarts(t, b, Spec())
+	saving := Spec()
+	saving.Job, saving.Dedupe, saving.SaveAfter = "saving", nil, 1
+	if restored := restarts(t, b, saving); restored == 0 {
+		t.Error("no process went on with a state of the ledger")
+	}
+}
+
+func restarts(t *testing.T, b Backend, spec *window.Spec) (restored int) {
+	log := NewLog(3)
 	want, _ := reference(t, log, spec)
 	next := [partitions]int64{}
 	for round := range 5 {
@@ -197,6 +207,9 @@ func restart(t *testing.T, b Backend) {
 				t.Fatal(err)
 			}
 			op.Start(plan)
+			if plan.Saved != "" {
+				restored++
+			}
 			to := int64(offsets) * int64(round+1) / 5
 			if err := log.Feed(op, p, plan.Warm, to); err != nil {
 				t.Fatal(err)
@@ -206,10 +219,21 @@ func restart(t *testing.T, b Backend) {
 		c := op.Take()
 		c.Table.Seal()
 		write(t, s, c)
+		for spec.SaveAfter > 0 && round == 0 { // a server that began a moment ago has no states to trust
+			if known, err = s.Known(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if known[0].Saved != "" {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+			write(t, s, c)
+		}
 		// What is taken here is lost with the process.
 		op.Take()
 	}
 	Same(t, "after restarts", b.Contents(t, spec), want)
+	return restored
 }
 
 // known: Known returns the offsets that each epoch covers, the latest epoch first. A

@@ -25,6 +25,12 @@ func (p *Pool) Add(i uint32, b Bucket) { p.bags.Add(i, uint32(b)) }
 // AddBatch counts a number of bucket buckets[n] in histogram of[n], for each n.
 func (p *Pool) AddBatch(of []uint32, buckets []Bucket) { counts.AddBatch(&p.bags, of, buckets) }
 
+// AppendState appends all histograms, for Load.
+func (p *Pool) AppendState(dst []byte) []byte { return p.bags.AppendState(dst) }
+
+// Load reads what AppendState has appended into as many histograms, which are empty, and returns what is behind it.
+func (p *Pool) Load(state []byte) (rest []byte) { return p.bags.Load(state) }
+
 // Append appends the counts of histogram i.
 func (p *Pool) Append(dst Counts, i uint32) Counts {
 	p.words = p.bags.Append(p.words[:0], i)

@@ -249,6 +249,7 @@ func Common() []Table {
 		ledger.Columns = append(ledger.Columns, largest(name, "UInt64"))
 	}
 	ledger.Columns = append(ledger.Columns,
+		Column{Name: "saved", Type: "SimpleAggregateFunction(max, String)", extra: "CODEC(ZSTD(1))"},
 		largest("watermark", millis), largest("topic_id", "UUID"),
 		touched("flushed_at"),
 		Column{Name: "began", Type: "SimpleAggregateFunction(min, " + UTC + ")", extra: "DEFAULT now()"},

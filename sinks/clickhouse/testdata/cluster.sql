@@ -59,6 +59,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_ledger` ON CLUSTER 'main'
     `events_duplicate` SimpleAggregateFunction(max, UInt64),
     `events_filtered` SimpleAggregateFunction(max, UInt64),
     `events_throttled` SimpleAggregateFunction(max, UInt64),
+    `saved` SimpleAggregateFunction(max, String) CODEC(ZSTD(1)),
     `watermark` SimpleAggregateFunction(max, DateTime64(3, 'UTC')) COMMENT 'the greatest time that the events have passed',
     `topic_id` SimpleAggregateFunction(max, UUID) COMMENT 'the id that the broker gave the topic',
     `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now() COMMENT 'when the row was last written, by the server\'s clock; a TTL uses it, no number does',

@@ -59,6 +59,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_ledger` ON CLUSTER 'main'
     `events_duplicate` SimpleAggregateFunction(max, UInt64),
     `events_filtered` SimpleAggregateFunction(max, UInt64),
     `events_throttled` SimpleAggregateFunction(max, UInt64),
+    `saved` SimpleAggregateFunction(max, String) CODEC(ZSTD(1)),
     `watermark` SimpleAggregateFunction(max, DateTime64(3, 'UTC')) COMMENT 'the greatest time that the events have passed',
     `topic_id` SimpleAggregateFunction(max, UUID) COMMENT 'the id that the broker gave the topic',
     `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now() COMMENT 'when the row was last written, by the server\'s clock; a TTL uses it, no number does',
@@ -243,6 +244,7 @@ CREATE OR REPLACE TABLE `weir`.`weir_ledger_all` ON CLUSTER 'main'
     `events_duplicate` SimpleAggregateFunction(max, UInt64),
     `events_filtered` SimpleAggregateFunction(max, UInt64),
     `events_throttled` SimpleAggregateFunction(max, UInt64),
+    `saved` SimpleAggregateFunction(max, String),
     `watermark` SimpleAggregateFunction(max, DateTime64(3, 'UTC')) COMMENT 'the greatest time that the events have passed',
     `topic_id` SimpleAggregateFunction(max, UUID) COMMENT 'the id that the broker gave the topic',
     `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')) COMMENT 'when the row was last written, by the server\'s clock; a TTL uses it, no number does',
@@ -250,7 +252,7 @@ CREATE OR REPLACE TABLE `weir`.`weir_ledger_all` ON CLUSTER 'main'
     `slot` UInt64 ALIAS bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk) COMMENT 'epoch, partition and chunk as the counts of state rows name them'
 )
 ENGINE = Distributed('main', 'weir', 'weir_ledger')
-COMMENT 'The rows of all shards. weir migrate made it: 77f9aae07f5daaf9';
+COMMENT 'The rows of all shards. weir migrate made it: 686ba481dabcbd2d';
 
 -- weir_dead_letters_all
 CREATE OR REPLACE TABLE `weir`.`weir_dead_letters_all` ON CLUSTER 'main'

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -54,6 +55,17 @@ func (u *Uptimes) Count() int {
 	return u.starts
 }
 
+// Least returns for how many seconds each server that was heard has been running.
+func (u *Uptimes) Least() uint32 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	least := time.Duration(math.MaxUint32) * time.Second
+	for _, last := range u.heard {
+		least = min(least, last.up+time.Since(last.at))
+	}
+	return uint32(least / time.Second)
+}
+
 // ErrRestarted is the error of changes that follow others which may be gone.
 var ErrRestarted error = restarted{errors.New("clickhouse: a server was started again, and may have lost what it acknowledged")}
 
@@ -84,10 +96,10 @@ func (c *DB) Hearing(ctx context.Context, what, sql string, row func(scan func(.
 
 // HearShards asks the shards that have no ledger, which nothing else asks for their uptime. Flushes report
 // a shard that does not answer.
-func (c *DB) HearShards(ctx context.Context) {
+func (c *DB) HearShards(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	_ = c.hearFrom(ctx, c.Shards[1:])
+	return c.hearFrom(ctx, c.Shards[1:])
 }
 
 // hearFrom asks a server of each shard for its uptime.

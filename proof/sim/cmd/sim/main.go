@@ -92,7 +92,7 @@ func runMany(c sim.Campaign) int {
 	schedules, t, failed := c.Run()
 	took := time.Since(began)
 	fmt.Printf("%d schedules in %.1f s on %d goroutines: %.0f a second\n", schedules, took.Seconds(), c.Goroutines, float64(schedules)/took.Seconds())
-	fmt.Printf("%d steps, %d records, %d read again, %d inserts of %d rows, %d commits fenced, %d chunks cut short\n", t.Steps, t.Events, t.Replays, t.Inserts, t.Rows, t.Fenced, t.Cut)
+	fmt.Printf("%d steps, %d records, %d read again, %d states restored, %d inserts of %d rows, %d commits fenced, %d chunks cut short\n", t.Steps, t.Events, t.Replays, t.Saved, t.Inserts, t.Rows, t.Fenced, t.Cut)
 	fmt.Printf("%d rollups, %d windows with the numbers of whole rows, %d folds of the ledger, %d readings of the views, %d inserts made again behind a rollup\n", t.Rollups, t.Taken, t.Folds, t.Views, t.Overtaken)
 	for f := range sim.Faults {
 		fmt.Printf("  %-14s %9d\n", f, t.Faults[f])
