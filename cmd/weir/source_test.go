@@ -89,7 +89,7 @@ func TestSources(t *testing.T) {
 	}
 	for line := range strings.Lines(letters + "\n") {
 		if cells := strings.Split(strings.TrimSpace(line), "\t"); len(cells) == 3 {
-			reasons[cells[0]] += cells[1] + " " + cells[2] + ";"
+			reasons[cells[0]] += cells[1] + " " + cells[2] + "\n"
 		}
 	}
 	for file, page := range pages {
@@ -108,7 +108,7 @@ func TestSources(t *testing.T) {
 		} else if got != want {
 			t.Errorf("%s\n%s\nthe page says\n%s", sql, got, want)
 		}
-		if dead := fmt.Sprint(malformed[topic]); !strings.HasPrefix(reasons[name], dead+" ") || strings.Count(reasons[name], ";") != 1 {
+		if dead := fmt.Sprint(malformed[topic]); !strings.HasPrefix(reasons[name], dead+" ") || strings.Count(reasons[name], "\n") != 1 {
 			t.Errorf("%s has the dead letters %q, want one at offset %s", name, reasons[name], dead)
 		}
 	}

@@ -67,7 +67,7 @@ func TestExtremes(t *testing.T) {
 		}
 	}
 	for price, want := range map[string]string{
-		`,"price":"12,5"`: "field price is not a number",
+		`,"price":"12,5"`: "field price is not a number; a comma is no part of one, and two numbers in a text are two fields to write",
 		`,"price":"NaN"`:  "field price is not a number",
 		`,"price":true`:   "field price is not a number",
 		`,"price":[1]`:    "field price is not a number",

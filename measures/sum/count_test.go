@@ -26,7 +26,7 @@ func TestSum(t *testing.T) {
 		{"2 10000000000000000", "2.00", 2, "field price is beyond 9999999999999999.99, the greatest number that a sum of scale 2 takes"},
 		{"2 0.125", "2.00", 2, "field price has more than 2 digits after the point, which is the scale of the measure; a greater scale takes them, and round: true rounds them"},
 		{`2 "3.50"`, "5.50", 2.75, ""},
-		{`2 "3,5"`, "2.00", 2, "field price is not a number"},
+		{`2 "3,5"`, "2.00", 2, "field price is not a number; a comma is no part of one, and two numbers in a text are two fields to write"},
 		{`2 true`, "2.00", 2, "field price is not a number"},
 		{"2 null", "2.00", 2, "field price is missing"},
 	} {

@@ -3,7 +3,6 @@ package clickhouse
 import (
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -149,7 +148,6 @@ func TestDocsAnswers(t *testing.T) {
 	now := time.Now().Unix()
 	present := now / 60
 	type set = map[int64]bool
-	users := map[int64]set{} // of a minute
 	cells := make([]set, 3)
 	var reports [3]int
 	docs := []string{`{`}
@@ -157,11 +155,9 @@ func TestDocsAnswers(t *testing.T) {
 		if ago := present - m; ago%7 == 2 || ago%11 == 5 {
 			continue
 		}
-		users[m] = set{}
 		for i := range (present-m)%4 + 1 {
 			user := ((present-m)*5/3 + 4*i) % 19
 			cell := [6]int64{0, 0, 0, 1, 1, 2}[(user+i)%6] // of different numbers of reports
-			users[m][user] = true
 			docs = append(docs, fmt.Sprintf(`{"ts":%d,"page":"/p/%d","user":%d,"id":"e","lon":%d,"lat":38.1}`, m*60_000, i, user, 13+cell))
 			if m >= present-60 {
 				if cells[cell] == nil {
@@ -186,23 +182,6 @@ func TestDocsAnswers(t *testing.T) {
 	}
 
 	wants := map[string]string{}
-	for m := present - 60; m <= present; m++ {
-		if users[m] == nil || m*60 < now-3600 {
-			continue
-		}
-		ten, stayed := set{}, 0
-		for ago := range int64(10) {
-			maps.Copy(ten, users[m-ago])
-		}
-		for user := range users[m] {
-			if users[m-1][user] {
-				stayed++
-			}
-		}
-		at := time.Unix(m*60, 0).UTC().Format(time.DateTime)
-		wants["AS ten"] += fmt.Sprintf("%s\t%d\n", at, len(ten))
-		wants["AS stayed"] += fmt.Sprintf("%s\t%d\t%d\n", at, len(users[m]), stayed)
-	}
 	order := []int{0, 1, 2}
 	slices.SortFunc(order, func(a, b int) int { return reports[b] - reports[a] })
 	for _, cell := range order {

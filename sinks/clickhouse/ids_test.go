@@ -267,9 +267,9 @@ func TestIdsRefuse(t *testing.T) {
 	newAsked(t, c, ofIDs, schema.Rollup{Window: time.Minute, Keep: 48 * time.Hour}, schema.Rollup{Window: time.Hour})
 	const people = "measure='people', "
 	for ask, want := range map[string]string{
-		"clicks_retention(measure='users', from='2026-01-01', to='2026-01-02', unit='day', zone='UTC')":                    "measure has to be one that holds ids, a set or a bitmap: people or active of job clicks",
-		"clicks_retention(" + people + "from='2026-01-01', to='2026-03-07', unit='day', zone='UTC')":                       "more than 64 periods: make the range shorter or the periods longer",
-		"clicks_retention_total(" + people + "from='2026-01-01', to='2026-03-07', unit='hours', zone='UTC')":               "unit has to be one of day, week, month, quarter, year",
+		"clicks_retention(measure='users', from='2026-01-01', to='2026-01-02', unit='day', zone='UTC')":                    "write a measure that holds ids, a set or a bitmap: people or active of job clicks",
+		"clicks_retention(" + people + "from='2026-01-01', to='2026-03-07', unit='day', zone='UTC')":                       "an answer has at most 64",
+		"clicks_retention_total(" + people + "from='2026-01-01', to='2026-03-07', unit='hours', zone='UTC')":               "write unit = 'day' or 'week'",
 		"clicks_retention_tumble(" + people + "from=now(), to=now(), size='90s')":                                          "write size as a multiple of '1m', the shortest windows of job clicks",
 		"clicks_retention_tumble(" + people + "from=toStartOfMinute(now()) - 86400, to=toStartOfMinute(now()), size='1m')": "an answer has at most 64",
 		"clicks_sessions(" + people + "from=now(), to=now(), gap='59s', every='1m')":                                       "write a gap of '1m' or more",

@@ -164,7 +164,7 @@ func TestLong(t *testing.T) {
 	c.Shards = one
 	for want, q := range map[string]questions.Question{
 		"has the levels 0.5, 0.9, 0.95, 0.99": {Measure: "spread", Level: 0.3},
-		"size has to be a multiple of 60":     {Measure: "hits", Step: 90 * time.Second},
+		"write size as a multiple of '1m'":    {Measure: "hits", Step: 90 * time.Second},
 	} {
 		q.From, q.Until, q.Long = all.From, all.Until, true
 		if _, err := s.Long(t.Context(), q); !errors.As(err, &refused) || !strings.Contains(refused.Reason, want) {
