@@ -8,7 +8,10 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/types"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -251,5 +254,26 @@ func TestUnit(t *testing.T) {
 	out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold="+most, "../../deploy/systemd/weir.service").CombinedOutput()
 	if err != nil {
 		t.Errorf("systemd-analyze: %v\n%s", err, out)
+	}
+}
+
+// TestCompose: the file is one that compose takes, given the passwords, and it says which one is missing.
+func TestCompose(t *testing.T) {
+	load := func(env ...string) (*types.Project, error) {
+		o, err := cli.NewProjectOptions([]string{"../../deploy/compose/docker-compose.yml"}, cli.WithEnv(env))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o.LoadProject(t.Context())
+	}
+	if _, err := load("CLICKHOUSE_ADMIN_PASSWORD=a"); err == nil || !strings.Contains(err.Error(), "CLICKHOUSE_PASSWORD") {
+		t.Errorf("without a password: %v", err)
+	}
+	p, err := load("CLICKHOUSE_ADMIN_PASSWORD=a", "CLICKHOUSE_PASSWORD=b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if weir := p.Services["weir"]; !weir.ReadOnly || *weir.StopGracePeriod < types.Duration(20*time.Second) || weir.Ports[0].HostIP != "127.0.0.1" {
+		t.Errorf("%+v", weir)
 	}
 }

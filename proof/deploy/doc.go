@@ -1,2 +1,2 @@
-// Package deploy has the tests of the folder deploy: the chart and the unit.
+// Package deploy has the tests of the folder deploy: the chart, the unit and the compose file.
 package deploy
