@@ -48,6 +48,8 @@ type Job struct {
 type Time struct {
 	Unit  string   `yaml:"unit" default:"ms" enum:"(units)" doc:"What the number counts; rfc3339 or iso8601 for a text; record for the timestamp of the Kafka record. See [times](inputs.md#times)."`
 	Field []string `yaml:"field" required:"true" when:"unit!=record" max:"8" format:"path" doc:"Path of the time, or several: the first that is there and neither null nor an empty text. At the end of a list record is the timestamp of the Kafka record."`
+	Date  []string `yaml:"date" when:"unit=iso8601" max:"1" format:"path" doc:"Path of the date, if field has only the time of day."`
+	Zone  string   `yaml:"zone" when:"unit=iso8601" format:"zone" doc:"Time zone of texts without an offset, such as Europe/Berlin; UTC when not given."`
 }
 
 // paths returns the paths of the time, and whether the time of the record is behind them.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/internal/zones"
 	"weir/sinks/clickhouse/schema"
 	"weir/window"
 )
@@ -24,6 +25,12 @@ func (j *Job) Spec() *window.Spec {
 	}
 	paths, orRecord := j.Time.paths()
 	s.TimeField, s.TimeOrRecord = fieldOf(paths, nil), orRecord
+	if j.Time.Date != nil {
+		s.TimeField = event.Field{Paths: []string{event.ParsePathText(j.Time.Date[0]), event.ParsePathText(paths[0])}, Joined: true}.String()
+	}
+	if j.Time.Zone != "" {
+		s.TimeZone, _ = zones.Of(j.Time.Zone) // Load has checked it
+	}
 	if j.Schema != nil {
 		s.Schema = j.Schema.Digest
 	}

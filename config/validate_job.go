@@ -31,6 +31,8 @@ func (v *validator) job(path string, j *Job) {
 			v.measure(at, s)
 		}
 	})
+	times, _ := j.Time.paths()
+	v.must(j.Time.Date == nil || len(times) == 1, path+".time.field", "date and field make one time together; give one path, that of the time of day")
 	if d := j.Dedupe; d != nil {
 		bytes := Size(j.Chunk) * 32
 		switch {
@@ -162,7 +164,7 @@ func (j *Job) fields() (all []field) {
 				continue
 			}
 			paths := section.FieldByIndex(c.index).Interface().([]string)
-			if t, ok := section.Addr().Interface().(*Time); ok {
+			if t, ok := section.Addr().Interface().(*Time); ok && c.name == "field" {
 				paths, _ = t.paths()
 			}
 			for i, p := range paths {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"weir/event"
+	"weir/internal/zones"
 )
 
 // check checks the text of one value from any source, and returns it in the
@@ -103,6 +104,7 @@ var formats = map[string]func(string) error{
 	"listen":   addressAt("8686"),
 	"url":      checkURL,
 	"http":     checkURL,
+	"zone":     func(s string) error { _, err := zones.Load(s); return err },
 	"member":   func(s string) error { _, _, err := parseMember(s); return err },
 }
 

@@ -37,9 +37,10 @@
 //	cells.go       TSV and CSV
 //	inside.go      paths that go on inside a text
 //	field.go function.go
-//	               the first of several paths, and the functions on texts
+//	               the first of several paths, a date and a time of day, and the functions on texts
 //	compare.go     exact comparison of numbers
-//	time.go        times in their units, and RFC 3339
+//	time.go zone.go
+//	               times in their units, and RFC 3339; time zones
 //	grammar.go     the slow path of the scanner: the whole grammar of JSON
 //	text.go        eight bytes at a time: ends of strings and of numbers
 //	scan.go        the scanner, which finds values at paths of a JSON document

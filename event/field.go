@@ -13,6 +13,9 @@ type Field struct {
 	Paths []string
 	Apply []Function
 	Time  bool // of several, a 0 is passed over too: producers write it where they know no time
+
+	// Joined makes one text of a date and a time of day: that at the first path, a T, and that at the second.
+	Joined bool
 }
 
 // String returns the field as one text. A single path is its own text; otherwise each
@@ -21,6 +24,7 @@ type Field struct {
 //	geo.country
 //	[userId][anonymousId]
 //	[url] host
+//	[date]T[time]
 //
 // Stored meanings contain these texts, so a text never changes.
 func (f Field) String() string {
@@ -28,7 +32,10 @@ func (f Field) String() string {
 		return f.Paths[0]
 	}
 	var b strings.Builder
-	for _, path := range f.Paths {
+	for i, path := range f.Paths {
+		if f.Joined && i > 0 {
+			b.WriteByte('T')
+		}
 		b.WriteString("[" + path + "]")
 	}
 	for _, fn := range f.Apply {
@@ -40,6 +47,9 @@ func (f Field) String() string {
 // Words returns the field in words for a message: "host of url", "userId or anonymousId".
 func (f Field) Words() string {
 	words := Words(f.Paths)
+	if f.Joined {
+		words = PathText(f.Paths[0]) + " and " + PathText(f.Paths[1])
+	}
 	for _, fn := range f.Apply {
 		words = fn.String() + " of " + words
 	}
@@ -87,6 +97,9 @@ func ParseField(text string) (Field, error) {
 			return f, err
 		}
 		f.Paths, rest = append(f.Paths, path), rest[end+1:]
+		if !f.Joined && len(f.Paths) == 1 {
+			rest, f.Joined = strings.CutPrefix(rest, "T")
+		}
 	}
 	for rest != "" {
 		name, after, _ := strings.Cut(strings.TrimPrefix(rest, " "), " ")
@@ -106,6 +119,9 @@ func ParseField(text string) (Field, error) {
 // in vals of each of f.Paths. A result that is neither a view of vals nor null is
 // appended to text. Views of earlier results stay valid when text grows.
 func (f *Field) First(vals []Value, at []int, text []byte) (Value, []byte) {
+	if f.Joined {
+		return join(vals, at, text)
+	}
 	i := slices.IndexFunc(at, func(i int) bool {
 		v := &vals[i]
 		return v.Type > Null && !(len(at) > 1 && (v.Type == String && len(v.Bytes) == 0 || f.Time && v.Zero()))
@@ -118,4 +134,15 @@ func (f *Field) First(vals []Value, at []int, text []byte) (Value, []byte) {
 		v, text = fn.apply(v, text)
 	}
 	return v, text
+}
+
+// join makes a text of those at the first and the second index. If one of them is none, the value is missing.
+func join(vals []Value, at []int, text []byte) (Value, []byte) {
+	date, clock := &vals[at[0]], &vals[at[1]]
+	if date.Type <= Null || clock.Type <= Null {
+		return Value{}, text
+	}
+	from := len(text)
+	text = append(append(append(text, date.Bytes...), 'T'), clock.Bytes...)
+	return Value{Type: String, Bytes: text[from:len(text):len(text)]}, text
 }

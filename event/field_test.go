@@ -19,17 +19,19 @@ func TestField(t *testing.T) {
 		{"[a[0][1].b][c, d]", "a[0][1].b or c, d", Field{Paths: []string{"a[0][1].b", "c, d"}}},
 		{`[labels."log.]level\""][b[k="]"].x] host`, `host of labels."log.]level\"" or b[k="]"].x`, Field{Paths: []string{`labels."log.]level\""`, `b[k="]"].x`}, Apply: []Function{Host}}},
 		{"[url] host", "host of url", Field{Paths: []string{"url"}, Apply: []Function{Host}}},
+		{"[date]T[time]", "date and time", Field{Paths: []string{"date", "time"}, Joined: true}},
+		{"[a]T[b] trim", "trim of a and b", Field{Paths: []string{"a", "b"}, Joined: true, Apply: []Function{Trim}}},
 		{"[a][b] trim lower", "lower of trim of a or b", Field{Paths: []string{"a", "b"}, Apply: []Function{Trim, Lower}}},
 	} {
 		got, err := ParseField(c.text)
-		if err != nil || !slices.Equal(got.Paths, c.want.Paths) || !slices.Equal(got.Apply, c.want.Apply) {
+		if err != nil || !slices.Equal(got.Paths, c.want.Paths) || !slices.Equal(got.Apply, c.want.Apply) || got.Joined != c.want.Joined {
 			t.Errorf("ParseField(%q) = %v, %v, want %v", c.text, got, err, c.want)
 		}
 		if got.String() != c.text || got.Words() != c.words {
 			t.Errorf("%q becomes %q, in words %q", c.text, got.String(), got.Words())
 		}
 	}
-	for _, text := range []string{"", "a..b", "[a", "[a]x", "[a] ", "[a]  lower", "[a] upper", "[a]", "[a[0]", "[a][]", "[a] lower ", "a] lower"} {
+	for _, text := range []string{"", "a..b", "[a", "[a]x", "[a] ", "[a]  lower", "[a] upper", "[a]", "[a[0]", "[a][]", "[a] lower ", "a] lower", "[a]T", "T[a]", "[a]T[b][c]", "[a][b]T[c]", "[a]T[b]T[c]", "[a] T[b]", "[a]TT[b]"} {
 		if got, err := ParseField(text); err == nil {
 			t.Errorf("ParseField(%q) = %v", text, got)
 		}
@@ -37,7 +39,7 @@ func TestField(t *testing.T) {
 }
 
 func FuzzParseField(f *testing.F) {
-	for _, text := range []string{"page", "[a[0]][b] lower host", "[a]x", "[[", "[] "} {
+	for _, text := range []string{"page", "[a[0]][b] lower host", "[a]x", "[[", "[] ", "[a]T[b]", "[a]T"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -58,7 +58,10 @@ var scale = [...]int{Seconds: 3, Millis: 0, Micros: -3, Nanos: -6}
 // 1.7636000005e9 are the same time, and -1 microseconds is millisecond -1.
 // For RFC3339 and ISO8601 it must be a string. Times beyond the year 9999 in
 // either direction are refused. No value is a time in the unit RecordTime.
-func (v Value) Time(u Unit) (Time, bool) {
+func (v Value) Time(u Unit) (Time, bool) { return v.TimeIn(u, nil) }
+
+// TimeIn returns the value as a time. A text of the unit ISO8601 that has no offset is one of the zone; nil is UTC.
+func (v Value) TimeIn(u Unit, z *Zone) (Time, bool) {
 	if b := v.Bytes; v.Type == Number && u == Millis && len(b) == 13 { // as most times from 2001 to 2286 are
 		head, tail := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[5:])
 		if nondigit(head)|nondigit(tail) == 0 {
@@ -70,11 +73,11 @@ func (v Value) Time(u Unit) (Time, bool) {
 			return 0, false
 		}
 		if u == ISO8601 {
-			if t, ok := parseISO8601(v.Bytes); ok {
+			if t, ok := parseISO8601(v.Bytes, z); ok {
 				return t, true
 			}
 			var room [64]byte
-			return parseISO8601(foreignTime(room[:0], v.Bytes))
+			return parseISO8601(foreignTime(room[:0], v.Bytes), z)
 		}
 		return parseRFC3339(v.Bytes)
 	}
@@ -225,16 +228,16 @@ func parseRFC3339(b []byte) (Time, bool) {
 // parseISO8601 reads what parseRFC3339 reads, and the forms of ISO 8601 and of
 // databases that are near it: a blank instead of the T, a comma in front of the
 // fraction, an offset without its colon (+0200) or without minutes (+02), a time
-// without seconds, a time without an offset, which is UTC, and a date alone,
-// which is its midnight in UTC.
-func parseISO8601(b []byte) (Time, bool) {
+// without seconds, a time without an offset, which is one of the zone, and a date alone,
+// which is its midnight there.
+func parseISO8601(b []byte, z *Zone) (Time, bool) {
 	const day, minute = len("2006-01-02"), len("2006-01-02T15:04")
 	if len(b) < day || len(b) > day && len(b) < minute {
 		return 0, false
 	}
 	days, ok := date(b)
 	if len(b) == day {
-		return Time(days) * 24 * 3600 * 1000, ok
+		return z.UTC(Time(days) * 24 * 3600 * 1000), ok
 	}
 	minutes, ok := clock(b, ok && (b[10]|0x20 == 't' || b[10] == ' '))
 	i, second, ms := minute, 0, Time(0)
@@ -244,11 +247,14 @@ func parseISO8601(b []byte) (Time, bool) {
 			ms, i, ok = fraction(b, i+1, ok)
 		}
 	}
-	offset := 0
-	if i < len(b) {
+	t := (Time(days*24*60+minutes)*60+Time(second))*1000 + ms
+	if i == len(b) {
+		t = z.UTC(t)
+	} else {
+		offset := 0
 		offset, ok = nearZone(b[i:], ok)
+		t -= Time(offset) * 60 * 1000
 	}
-	t := (Time(days*24*60+minutes-offset)*60+Time(second))*1000 + ms
 	return t, ok && t <= maxTime && t >= -maxTime
 }
 

@@ -27,7 +27,8 @@ type Decoder struct {
 	derived []derived
 
 	// The index in a row of each field of the spec.
-	timeAt   int // -1: the time is the record's
+	timeAt   int  // -1: the time is the record's
+	choosing bool // it is the first of several texts
 	by       []columnAt
 	where    []condition
 	before   []condition   // those of where that read only the record, and not its events
@@ -126,7 +127,9 @@ func newDecoder(s *Spec) (*Decoder, error) {
 	if d.reader, err = event.NewReader(s.form(), fields.paths); err != nil {
 		return nil, err
 	}
-	if d.timeAt >= 0 && d.timeAt < d.scanned && fields.uses[d.timeAt] == 1 {
+	if at := d.timeAt - d.scanned; at >= 0 {
+		d.choosing = s.TimeUnit == event.ISO8601 && !d.derived[at].field.Joined
+	} else if d.timeAt >= 0 && fields.uses[d.timeAt] == 1 {
 		d.reader.TimeOnly(d.timeAt)
 	}
 	d.selects = d.reader.Selects()
@@ -166,6 +169,9 @@ const maxTime = event.Time(1<<32-1) * 1000
 // aRecordsTime is 1971. A record from before has no time of its own: it is −1, or in a unit of which Kafka does
 // not know. Then the time of the event alone decides, unless that is of 1970 too.
 const aRecordsTime = event.Time(365 * 24 * 3600 * 1000)
+
+// aDate is the length of a date alone. In a list of times it is none: the time of day may be in the field behind it.
+const aDate = len("2026-11-20")
 
 // readBlock makes a block of the first records, and returns how many. It stops early where their values take much
 // memory, and with an error at a record whose schema the reader does not have.
@@ -304,7 +310,9 @@ func (d *Decoder) readTimes() {
 	for _, e := range d.live {
 		t, ok := d.events[e].Time, true
 		if d.timeAt >= 0 && !(s.TimeOrRecord && (d.Absent(e, d.timeAt) || d.Value(e, d.timeAt).Zero())) {
-			t, ok = d.Value(e, d.timeAt).Time(s.TimeUnit)
+			v := d.Value(e, d.timeAt)
+			t, ok = v.TimeIn(s.TimeUnit, s.TimeZone)
+			ok = ok && !(d.choosing && len(v.Bytes) == aDate)
 		}
 		if !ok || t < 0 || t > maxTime {
 			d.refuse(e, Malformed, d.wrongTime(e, ok))
@@ -558,6 +566,8 @@ func (d *Decoder) wrongTime(e Entry, known bool) string {
 	switch {
 	case !fits:
 		return d.wrong(e, d.timeAt, "is not a "+needs+", which unit "+unit.String()+" needs")
+	case d.choosing && len(v.Bytes) == aDate:
+		return d.wrong(e, d.timeAt, "is a date alone, which a list of times does not take; if another field has the time of day, write time: {date: DATE, field: TIME, unit: iso8601}")
 	case !known && needs == "text":
 		return d.wrong(e, d.timeAt, "is a time in no form that unit "+unit.String()+" knows")
 	}

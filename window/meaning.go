@@ -41,6 +41,9 @@ func (s *Spec) Meaning() string {
 		Window: span(s.Window), Lateness: span(s.Lateness), Skew: span(s.Skew), Chunk: s.Chunk, Groups: s.MaxGroups,
 		By: s.By, Where: s.Where, Dedupe: s.Dedupe, Throttle: s.Throttle,
 	}
+	if s.TimeZone != nil {
+		m.Time.(map[string]string)["zone"] = s.TimeZone.String()
+	}
 	if s.TimeOrRecord {
 		m.Time.(map[string]string)["else"] = event.RecordTime.String()
 	}

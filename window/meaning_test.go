@@ -29,6 +29,10 @@ func TestDifference(t *testing.T) {
 		{same, same, ""},
 		{same, func(s *Spec) { s.Measures = s.Measures[:1] }, ""},
 		{same, func(s *Spec) { s.TimeField, s.TimeUnit = "at", event.ISO8601 }, `time.field was "ts", is "at"; time.unit was "ms", is "iso8601"`},
+		{same, func(s *Spec) {
+			s.TimeZone = &event.Zone{Name: "Asia/Shanghai"}
+			s.TimeZone.Change(0, 8*3600_000)
+		}, `time.zone was nothing, is "Asia/Shanghai, rules 3a432b29"`},
 		{same, func(s *Spec) { s.Window, s.Skew = 90_000, 1500 }, `skew was "10m", is "1500ms"; window was "1m", is "90s"`},
 		{same, func(s *Spec) { s.Lateness = 0 }, `lateness was "1h", is "0s"`},
 		{same, func(s *Spec) { s.Chunk, s.MaxGroups = 128, 6 }, "chunk was 64, is 128; max_groups was 5, is 6"},

@@ -437,6 +437,82 @@ func TestKeysInBytes(t *testing.T) {
 	}
 }
 
+// TestLocalTimes: a text without an offset is a time of the zone, and UTC without one; a text with an offset is not. In every
+// format.
+func TestLocalTimes(t *testing.T) {
+	const at = 1_763_600_000_000 // 2025-11-20T00:53:20Z
+	zone := func(name string, hours event.Time) *event.Zone {
+		z := &event.Zone{Name: name}
+		z.Change(0, hours*3600_000)
+		z.Change(at-1000, hours*3600_000+3600_000)
+		return z
+	}
+	for _, form := range forms {
+		for _, c := range []struct {
+			text string
+			zone *event.Zone
+			want string
+		}{
+			{"2025-11-20 00:53:20", nil, "1763599980000"}, {"2025-11-20 09:53:20", zone("a", 8), "1763599980000"}, {"2025-11-19T17:53:20", zone("b", -8), "1763599980000"},
+			{"20251120T095320", zone("a", 8), "1763599980000"}, {"2025-11-20 09:53:20 +0900", zone("b", -8), "1763599980000"}, {"2025-11-20T00:53:20Z", zone("a", 8), "1763599980000"},
+			{"2025-11-20T00:53:20Z[UTC]", zone("a", 8), "1763599980000"}, {"2025-11-20 08:53:18", zone("a", 8), "1763599980000"}, {"2025-11-20 08:53:20", zone("a", 8), "1763599980000"}, // twice: before the change
+			{"2025-11-20", zone("a", 8), "1763568000000"}, {"2025-11-20", nil, "1763596800000"},
+		} {
+			spec := func(path func(string) string) *Spec {
+				s := plainSpec()
+				s.TimeField, s.TimeUnit, s.TimeZone, s.Lateness = path("ts"), event.ISO8601, c.zone, 24*3600_000
+				return s
+			}
+			if rows, reasons := rowsOf(t, form, spec, fieldTexts{"ts": `"` + c.text + `"`}); !strings.HasPrefix(rows, c.want+" ") || len(reasons) > 0 {
+				t.Errorf("%s: %s in %v: %s %q, want %s", form, c.text, c.zone, rows, reasons, c.want)
+			}
+		}
+	}
+}
+
+// TestDateAndTime: a date and a time of day in two fields are one time, in every format. A list of times takes no date
+// alone, which would count every event at midnight.
+func TestDateAndTime(t *testing.T) {
+	shanghai := &event.Zone{Name: "Asia/Shanghai"}
+	shanghai.Change(0, 8*3600_000)
+	for _, form := range forms {
+		for _, c := range []struct {
+			field, date, clock string
+			zone               *event.Zone
+			want               string
+		}{
+			{"[id]T[page]", `"2025-11-20"`, `"00:53:20"`, nil, "1763599980000"}, {"[id]T[page]", `"2025-11-20"`, `"08:53:20.5"`, shanghai, "1763599980000"},
+			{"[id]T[page]", `"20251120"`, `"005320"`, nil, "1763599980000"}, {"[id]T[page]", `"2025-11-20"`, `"01:53:20+01:00"`, shanghai, "1763599980000"},
+			{"[id]T[page]", `"2025-11-20"`, "null", nil, "field id and page is missing"}, {"[id]T[page]", "", `"00:53:20"`, nil, "field id and page is missing"},
+			{"[id]T[page]", `"2025-11-20"`, `"25:53:20"`, nil, "field id and page is a time in no form that unit iso8601 knows"},
+			{"[id][page]", `"2025-11-20"`, `"00:53:20"`, nil, "field id or page is a date alone, which a list of times does not take; if another field has the time of day, write time: {date: DATE, field: TIME, unit: iso8601}"},
+			{"[id][page]", "null", `"2025-11-20T00:53:20Z"`, nil, "1763599980000"}, {"[id][page]", `"2025-11-20T00:53:20Z"`, `"2025-11-20"`, nil, "1763599980000"},
+		} {
+			spec := func(path func(string) string) *Spec {
+				s := plainSpec()
+				s.TimeField, s.TimeUnit, s.TimeZone = strings.NewReplacer("id", path("id"), "page", path("page")).Replace(c.field), event.ISO8601, c.zone
+				return s
+			}
+			rows, reasons := rowsOf(t, form, spec, fieldTexts{"id": c.date, "page": c.clock})
+			if got, _, _ := strings.Cut(rows, " "); got+strings.Join(reasons, "") != c.want {
+				t.Errorf("%s: %s and %s of %s: %s%q, want %s", form, c.date, c.clock, c.field, got, reasons, c.want)
+			}
+		}
+	}
+}
+
+// TestWeeks: windows of 7d begin on Thursdays.
+func TestWeeks(t *testing.T) {
+	s := plainSpec()
+	s.Window = 7 * 24 * 3600_000
+	op := newOperator(t, s)
+	op.Start(Plan{})
+	observe(t, op, event.Batch{Next: 1, Records: []event.Record{{Time: 1_763_600_000_000, Value: []byte(`{"ts":1763600000000}`)}}})
+	if got, _, _ := strings.Cut(render(op.Take()), " "); got != "1763596800000" || 1763596800000/86_400_000%7 != 0 { // 1970 began on one
+		t.Errorf("the window begins at %s", got)
+	}
+}
+
 // TestFormatNone: nothing is read of the value, which may be anything; and an event without a time has its record's.
 func TestFormatNone(t *testing.T) {
 	s := plainSpec()

@@ -13,7 +13,7 @@ import (
 //
 // A field is written as event.Field.String writes it: a path such as "geo.country",
 // or several paths and functions, such as "[userId][anonymousId] lower". The time and
-// the coordinates of positions have no functions.
+// the coordinates of positions have no functions. A time may be a date and a time of day, "[date]T[time]".
 type Spec struct {
 	Job     string
 	Version int // a higher one means new tables; at least 1
@@ -35,8 +35,9 @@ type Spec struct {
 	// Columns are, of a format of cells, the names of the columns; nil: c1, c2 and so on.
 	Columns []string
 
-	TimeField string     // path of the event time; empty with the unit RecordTime
-	TimeUnit  event.Unit // its unit
+	TimeField string      // path of the event time; empty with the unit RecordTime
+	TimeUnit  event.Unit  // its unit
+	TimeZone  *event.Zone // of texts without an offset, in the unit ISO8601; nil: UTC
 	// TimeOrRecord gives an event without the field the time of its record.
 	TimeOrRecord bool
 

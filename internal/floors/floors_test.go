@@ -70,6 +70,7 @@ var floor = []struct {
 	{"weir/internal/counts", -1, "what the core and the histograms count keys with"},
 	{"weir/internal/cacheline", -1, "keeps workers out of each other's cache lines"},
 	{"weir/internal/bounded", 1.5, "reads files that a user has named, for every part"},
+	{"weir/internal/zones", 1.5, "reads a file that is a part of the program"},
 	{"weir/internal/samesite", 1.5, "refuses requests that another site makes a browser send, for every listener"},
 	{"weir/internal/outage", 1.5, "log lines about outages, for every part with a clock"},
 	{"weir/demo/child", 1.5, "child processes that end with this one"},
