@@ -8,10 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/compose-spec/compose-go/v2/cli"
-	"github.com/compose-spec/compose-go/v2/types"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -25,8 +22,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
-
-const chartDir = "../../deploy/helm/weir"
 
 // values are the settings of the chart by the path of a key.
 type values map[string]any
@@ -158,6 +153,7 @@ var options = []values{
 
 // TestChart: for every combination of options, each object is one that Kubernetes knows, without a key that it does not
 // know; the pods may do nothing that they need not, and the hook has all that it mounts.
+// In make test: TestChartValues.
 func TestChart(t *testing.T) {
 	c, err := loader.Load(chartDir)
 	if err != nil {
@@ -215,7 +211,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestChartRefuses: the schema of the values names what is wrong with them.
+// TestChartRefuses: the schema of the values names what is wrong with them. In make test: TestChartValues.
 func TestChartRefuses(t *testing.T) {
 	c, err := loader.Load(chartDir)
 	if err != nil {
@@ -233,7 +229,7 @@ func TestChartRefuses(t *testing.T) {
 	}
 }
 
-// TestChartLint: Helm's own rules find nothing.
+// TestChartLint: Helm's own rules find nothing. In make test: TestChartValues.
 func TestChartLint(t *testing.T) {
 	lint := action.NewLint()
 	lint.Strict = true
@@ -248,32 +244,11 @@ func TestChartLint(t *testing.T) {
 	}
 }
 
-// TestUnit: systemd finds little that the service may do and need not.
+// TestUnit: systemd finds little that the service may do and need not. In make test: TestUnitFile.
 func TestUnit(t *testing.T) {
 	const most = "20" // tenths
-	out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold="+most, "../../deploy/systemd/weir.service").CombinedOutput()
+	out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold="+most, unitFile).CombinedOutput()
 	if err != nil {
 		t.Errorf("systemd-analyze: %v\n%s", err, out)
-	}
-}
-
-// TestCompose: the file is one that compose takes, given the passwords, and it says which one is missing.
-func TestCompose(t *testing.T) {
-	load := func(env ...string) (*types.Project, error) {
-		o, err := cli.NewProjectOptions([]string{"../../deploy/compose/docker-compose.yml"}, cli.WithEnv(env))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return o.LoadProject(t.Context())
-	}
-	if _, err := load("CLICKHOUSE_ADMIN_PASSWORD=a"); err == nil || !strings.Contains(err.Error(), "CLICKHOUSE_PASSWORD") {
-		t.Errorf("without a password: %v", err)
-	}
-	p, err := load("CLICKHOUSE_ADMIN_PASSWORD=a", "CLICKHOUSE_PASSWORD=b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if weir := p.Services["weir"]; !weir.ReadOnly || *weir.StopGracePeriod < types.Duration(20*time.Second) || weir.Ports[0].HostIP != "127.0.0.1" {
-		t.Errorf("%+v", weir)
 	}
 }

@@ -350,7 +350,6 @@ func (w *walker) ask(form int) {
 		to := from + max(size, some(1, 3600, 86400, 3*86400))
 		if form == 0 {
 			w.windows("clicks_range", fmt.Sprintf("from=%d, to=%d", from, to), hopped(from, to, shortest, 0))
-			every = size
 			w.windows("clicks_tumble", fmt.Sprintf("from=%d, to=%d, size='%ds'", from, to, size), hopped(from, to, shortest, size))
 			return
 		}
