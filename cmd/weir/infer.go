@@ -138,6 +138,7 @@ func inferJob(ctx context.Context, cfg *config.Config, origins *config.Origins, 
 	if facts.Trouble != nil {
 		fmt.Fprintf(errs, "note: %s\n", printable(facts.Trouble.Error()))
 	}
+	facts.Presets = presetsFor(facts)
 	var text bytes.Buffer
 	if err := facts.Write(&text, infer.JobName(topic), topic, config.IsColumn); err != nil {
 		return err
@@ -156,6 +157,39 @@ func inferJob(ctx context.Context, cfg *config.Config, origins *config.Origins, 
 		return err
 	}
 	return nothingRead(facts, topic, from)
+}
+
+// presetsFor names the presets that find in the events what they need.
+func presetsFor(facts *infer.Facts) (names []string) {
+	for _, name := range config.Sources() {
+		cfg, _, err := config.Load(config.Options{File: name, Data: fmt.Appendf(nil, "jobs: [{name: events, topic: events, preset: %s}]", name)})
+		if err != nil { // never
+			continue
+		}
+		spec := cfg.Jobs[0].Spec()
+		needs := []string{spec.TimeField}
+		for _, c := range spec.By {
+			if !c.HasDefault {
+				needs = append(needs, c.Path)
+			}
+		}
+		if spec.Dedupe != nil {
+			needs = append(needs, spec.Dedupe.Path)
+		}
+		lacks := func(field string) bool {
+			f, _ := event.ParseField(field) // of a spec
+			return !slices.ContainsFunc(f.Paths, func(path string) bool {
+				if i := event.Column(spec.Columns, path); i >= 0 && !event.InEnvelope(path) {
+					path = event.ColumnName(i)
+				}
+				return facts.Has(path)
+			})
+		}
+		if spec.Format == facts.Format && !slices.ContainsFunc(needs, lacks) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // nothingRead says why none of the records can be read; nil if one can.

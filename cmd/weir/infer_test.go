@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -63,20 +64,20 @@ func inferred() map[string]struct {
 				return fmt.Sprintf(`{"type":%q,"messageId":"m%d-%d","timestamp":%q,"userId":"u%d","items":[{"sku":"a"}]}`, []string{"track", "page"}[k%2], i, k, stamp(ts-int64(k)), i%40)
 			}
 			return fmt.Sprintf(`{"sentAt":%q,"context":{"app":"app%d"},"batch":[%s,%s,%s]}`, stamp(ts), i%3, call(0), call(1), call(2))
-		}), []string{"They are arrays of 1200 events", "each: batch\n", "time: {field: timestamp, unit: iso8601}", "others: record:sentAt", "{name: type, field: type}", `field: "record:context.app"}`,
+		}), []string{"They are arrays of 1200 events", "    each: batch  ", "# without each every record is one event, and paths begin in it\n", "time: {field: timestamp, unit: iso8601}", "others: record:sentAt", "{name: type, field: type}", `field: "record:context.app"}`,
 			"dedupe: {field: messageId, exact: true}", "another value in every event", "# items ", "users, kind: hll, field: userId", "the job counts 1200 events.\n"}},
 		"arrays": {make(func(i int, ts int64) string {
 			if i%100 == 7 {
 				return fmt.Sprintf(`{"ts":%d,"kind":"single"}`, ts)
 			}
 			return fmt.Sprintf(`[{"ts":%d,"sensor":"s%d"},{"ts":%d,"sensor":"s%d"}]`, ts, i%9, ts+1, i%7)
-		}), []string{"99 % of them are json", "They are arrays of 792 events", "each: $\n", "time: {field: ts, unit: ms}", "field: sensor}", "the job counts 792 events, 4 are malformed.\n"}},
+		}), []string{"99 % of them are json", "They are arrays of 792 events", "    each: $\n", "time: {field: ts, unit: ms}", "field: sensor}", "the job counts 792 events, 4 are malformed.\n"}},
 		"lines of an order": {make(func(i int, ts int64) string {
 			return fmt.Sprintf(`{"ts":%d,"user":"u%d","lines":[{"sku":"a%d","made":%d},{"sku":"b","made":%d}]}`, ts, i%30, i%4, ts-400*24*3600*1000, ts-500*24*3600*1000)
 		}), []string{"# lines ", "time: {field: ts, unit: ms}", "    window: 1m\n", "the job counts 400.\n"}},
 		"names in quotes": {make(func(i int, ts int64) string {
 			return fmt.Sprintf(`{"ts":%d,"*":[{"ts":%[1]d,"type":"a"}],"/page":"/p/%[2]d","a\\b":"x","$":{"page":"y"},"key[0]":1,"page":"p%[2]d"}`, ts, i%4)
-		}), []string{"time: {field: ts, unit: ms}", `field: "\"/page\""`, "- {name: page_2, field: page}", "    window: 1m\n", "the job counts 400.\n"}},
+		}), []string{"time: {field: ts, unit: ms}", `field: '"/page"'`, "- {name: page_2, field: page}", "    window: 1m\n", "the job counts 400.\n"}},
 		"ids within objects": {make(func(i int, ts int64) string {
 			return fmt.Sprintf(`{"ts":%d,"visitor":{"id":"v%d"},"event":{"id":"e%d"},"product":{"id":"p%d"}}`, ts, i, i, i%9)
 		}), []string{"users, kind: hll, field: visitor.id}", "dedupe: {field: event.id}", "- {name: id, field: product.id}", "the job counts 400.\n"}},
@@ -238,6 +239,153 @@ func TestInferNames(t *testing.T) {
 		}
 		if err := tryJob(t.Context(), &out, records, facts); err != nil || !strings.Contains(out.String(), "the job counts 40.\n") || !strings.Contains(out.String(), "{name: "+want+", field: ") {
 			t.Errorf("%s: %v; want a column %s\n%s", name, err, want, &out)
+		}
+	}
+}
+
+// TestInferDirty: from a topic in which one record in two hundred has some damage, or comes twice, the job counts all good
+// events, and its comments name what does not fit.
+func TestInferDirty(t *testing.T) {
+	const n = 2000
+	for name, c := range map[string]struct {
+		value  func(r *rand.Rand, i int) string
+		damage []func(string) string // leaves a good event
+		spoils []func(string) string // leaves none
+		want   []string
+	}{
+		"shop": {shopCall, []func(string) string{
+			replacing(`"revenue":[0-9.]+`, `"revenue":"N/A"`), replacing(`"revenue":[0-9.]+`, `"revenue":1e300`), replacing(`"country":"[A-Z]+"`, `"country":7`), replacing(`"location":{[^}]*}`, `"location":"Berlin"`),
+			replacing(`"timestamp":"[^"]*",`, ``), replacing(`"userId":"[^"]*"`, `"userId":{"id":1}`), replacing(`"price":[0-9.]+`, `"price":[]`),
+		}, []func(string) string{replacing(`}$`, ``)}, []string{
+			"    # preset: rudderstack or segment ", "    time: {field: [timestamp, originalTimestamp], unit: rfc3339} ", "# 99.9 % have timestamp; others: originalTimestamp (rfc3339), receivedAt (rfc3339), sentAt (rfc3339)",
+			"- {name: event, field: event}", "- {name: country, field: context.location.country, default: none}", "    dedupe: {field: messageId} ", "an event that comes again counts once",
+			"- {name: users, kind: hll, field: [userId, anonymousId], bad: skip} # 1 of userId do not fit", "- {name: revenue, kind: sum, field: properties.revenue, scale: 2, optional: true, bad: skip} # 4 of properties.revenue do not fit: 1e300, N/A\n",
+		}},
+		"fleet": {fleetPosition, []func(string) string{
+			replacing(`"lat":[0-9.]+`, `"lat":152.5`), replacing(`"lon":[0-9.]+`, `"lon":null`), replacing(`"pos":{[^}]*}`, `"pos":null`), replacing(`"speed_kmh":[0-9.]+`, `"speed_kmh":"fast"`),
+		}, []func(string) string{replacing(`"at":[0-9]+`, `"at":12`), replacing(`^{`, `[`)}, []string{
+			"    time: {field: at, unit: ms}", "- {name: users, kind: hll, field: driver.id}", "- {name: places, kind: geo, member: driver.id, lon: pos.lon, lat: pos.lat, optional: true, bad: skip} # 2 of pos.lat do not fit: 152.5\n",
+			"- {name: speed_kmh, kind: quantile, field: speed_kmh, bad: skip} # 2 of speed_kmh do not fit: fast\n", "- {name: state, field: state}",
+		}},
+	} {
+		r := rand.New(rand.NewPCG(5, 6))
+		var records []event.Record
+		kinds, due, done, good := slices.Concat(c.damage, c.spoils), 0, 0, 0
+		for i := range n {
+			value := c.value(r, i)
+			if good++; i%200 == 0 {
+				due++
+			}
+			if i%97 == 96 { // this one comes twice
+				good, value = good-1, string(records[i-1].Value)
+			} else if damaged := kinds[done%len(kinds)](value); done < due && damaged != value {
+				if value = damaged; done%len(kinds) >= len(c.damage) {
+					good--
+				}
+				done++
+			}
+			records = append(records, event.Record{Offset: int64(i), Time: event.Time(shopTime + i*1000 + 400), Value: []byte(value)})
+		}
+		var out bytes.Buffer
+		facts := infer.Read(t.Context(), records, infer.Schemas{}, config.IsPath)
+		facts.Presets = presetsFor(facts)
+		if err := facts.Write(&out, "e", "e", config.IsColumn); err != nil {
+			t.Fatal(err)
+		}
+		if err := tryJob(t.Context(), &out, records, facts); err != nil {
+			t.Fatal(err)
+		}
+		for _, words := range c.want {
+			if !strings.Contains(out.String(), words) {
+				t.Errorf("%s: the output has no %q", name, words)
+			}
+		}
+		_, last, _ := strings.Cut(out.String(), "the job counts ")
+		var counted int
+		if _, err := fmt.Sscanf(last, "%d", &counted); err != nil || counted < good || good == n || done < n/200 {
+			t.Errorf("%s: %d are counted, want at least %d\n%s", name, counted, good, &out)
+		}
+	}
+}
+
+const shopTime = 1_795_169_100_000
+
+// shopCall returns a call of a shop in the form of Segment's.
+func shopCall(r *rand.Rand, i int) string {
+	at := func(later int) string { return milliseconds(event.Time(shopTime + i*1000 + later)) }
+	kind, properties := "Page Viewed", `{"path":"/"}`
+	switch p := r.IntN(100); {
+	case p < 9:
+		price := fmt.Sprintf("%d.%02d", 1+r.IntN(300), r.IntN(100))
+		kind, properties = "Order Completed", fmt.Sprintf(`{"order_id":"o%d","revenue":%s,"products":[{"product_id":"p%d","price":%[2]s,"quantity":1}]}`, i, price, r.IntN(40))
+	case p < 50:
+		kind, properties = "Product Viewed", fmt.Sprintf(`{"product_id":"p%d","price":%d.5}`, r.IntN(40), r.IntN(90))
+	}
+	user := []string{`"userId":"",`, `"userId":null,`, fmt.Sprintf(`"userId":"u%d",`, r.IntN(200)), ""}[r.IntN(4)]
+	return fmt.Sprintf(`{"messageId":"%08x-%d","type":"track",%s"anonymousId":"a%d","event":"%s","timestamp":"%s","originalTimestamp":"%s","sentAt":"%s","receivedAt":"%s","context":{"location":{"country":"%s"},"ip":"10.0.0.%d"},"properties":%s}`,
+		r.Uint32(), i, user, r.IntN(500), kind, at(0), at(-20), at(200), at(300), []string{"DE", "FR", "US"}[r.IntN(3)], r.IntN(250), properties)
+}
+
+// fleetPosition returns a position of a vehicle.
+func fleetPosition(r *rand.Rand, i int) string {
+	return fmt.Sprintf(`{"at":%d,"driver":{"id":"d%d"},"vehicle":"v%d","state":"%s","speed_kmh":%d.%d,"pos":{"lon":13.%05d,"lat":52.%05d}}`,
+		shopTime+i*1000, r.IntN(80), r.IntN(70), []string{"free", "busy"}[r.IntN(2)], r.IntN(90), r.IntN(10), r.IntN(100_000), r.IntN(100_000))
+}
+
+// replacing returns a function that replaces what a pattern matches.
+func replacing(pattern, with string) func(string) string {
+	re := regexp.MustCompile(pattern)
+	return func(text string) string { return re.ReplaceAllString(text, with) }
+}
+
+// TestInferReceptions: a message that two gateways have received is one event, and the comments name the other choice.
+func TestInferReceptions(t *testing.T) {
+	for _, nested := range []bool{true, false} {
+		var records []event.Record
+		for i := range 60 {
+			at := event.Time(shopTime + i*1000)
+			heard := fmt.Sprintf(`"rx_metadata":[{"gateway":{"gateway_id":"g1"},"time":"%[1]s","rssi":-43},{"gateway":{"gateway_id":"g2"},"time":"%[1]s","rssi":-44}]`, milliseconds(at-240))
+			if nested {
+				heard = `"uplink_message":{"f_port":2,` + heard + `}`
+			}
+			records = append(records, event.Record{Time: at, Value: fmt.Appendf(nil, `{"end_device_ids":{"device_id":"d%d"},"received_at":"%s",%s}`, i, milliseconds(at), heard)})
+		}
+		var out bytes.Buffer
+		facts := infer.Read(t.Context(), records, infer.Schemas{}, config.IsPath)
+		if err := facts.Write(&out, "e", "e", config.IsColumn); err != nil {
+			t.Fatal(err)
+		}
+		if err := tryJob(t.Context(), &out, records, facts); err != nil {
+			t.Fatal(err)
+		}
+		for _, words := range []string{"    time: {field: received_at, unit: rfc3339}", "    # each: ", "would count the elements of an array as the events", "the job counts 60.\n"} {
+			if !strings.Contains(out.String(), words) {
+				t.Errorf("nested %t: the output has no %q\n%s", nested, words, &out)
+			}
+		}
+	}
+}
+
+// TestInferQuotes: a key with a dot or a colon is in quotes once, and the columns of the table are in line.
+func TestInferQuotes(t *testing.T) {
+	var records []event.Record
+	for i := range 60 {
+		records = append(records, event.Record{Time: shopTime, Value: fmt.Appendf(nil, `{"ts":%d,"log.level":"%s","k8s:pod":{"user.id":"u%d"},"amount":"%d.50"}`, shopTime, []string{"info", "error"}[i%2], i%20, i)})
+	}
+	var out bytes.Buffer
+	facts := infer.Read(t.Context(), records, infer.Schemas{}, config.IsPath)
+	if err := facts.Write(&out, "e", "e", config.IsColumn); err != nil {
+		t.Fatal(err)
+	}
+	if err := tryJob(t.Context(), &out, records, facts); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{
+		"\n# k8s:pod.\"user.id\"    100 %        20  text", "\n# \"log.level\"          100 %         2  text", "\n# amount               100 %        60  text", `field: '"log.level"'}`, `kind: hll, field: 'k8s:pod."user.id"'}`,
+		"- {name: amount, kind: sum, field: amount, scale: 2}\n", "the job counts 60.\n",
+	} {
+		if !strings.Contains(out.String(), words) {
+			t.Errorf("the output has no %q\n%s", words, &out)
 		}
 	}
 }

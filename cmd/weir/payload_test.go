@@ -122,7 +122,7 @@ func TestInferPayloads(t *testing.T) {
 		value string
 		want  []string
 	}{
-		{`{"@timestamp":"ISO","log.level":"INFO","service.name":"shop","message":"x#I"}`, []string{`\"log.level\"`, `\"service.name\"`, `field: "@timestamp"`}},
+		{`{"@timestamp":"ISO","log.level":"INFO","service.name":"shop","message":"x#I"}`, []string{`# "log.level" `, `# "service.name" `, `field: "@timestamp"`}},
 		{`{"sosa:resultTime":"ISO","dc:creator":"u#I","geo:lat":52.5,"geo:long":13.4}`, []string{"sosa:resultTime", "dc:creator", "geo:lat", "geo:long"}},
 	} {
 		all := records([]payload{{value: c.value, times: 60}})

@@ -48,7 +48,7 @@ func TestSources(t *testing.T) {
 	head, _, _ := strings.Cut(string(settings), "jobs:")
 	jobs := "jobs:\n"
 	pages := map[string][]string{} // by file: the text, and what sourcePage finds in it
-	sources := append(config.Sources(), "confluent-avro", "confluent-protobuf", "confluent-json-schema", "glue-avro", "segment-batches")
+	sources := append(config.Sources(), "confluent-avro", "confluent-protobuf", "confluent-json-schema", "glue-avro", "segment-batches", "segment-orders", "otlp", "ga4")
 	var listed []string // of the pages, the schemas that they list
 	for _, source := range sources {
 		file := filepath.Join("../../docs/sources", source+".md")

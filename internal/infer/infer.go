@@ -16,7 +16,6 @@
 package infer
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -45,6 +44,7 @@ type Facts struct {
 	Framed  bool         // each of them names its schema
 	Named   int          // others, which name schemas that are not known, or do not fit
 	Schema  string       // the name of one of these
+	Presets []string     // those that find in the events what they need
 	Trouble error        // why one of these is not known; nil: nothing was asked
 	events
 
@@ -72,7 +72,9 @@ type field struct {
 	types    [event.Composite + 1]int // how often each type comes
 	values   map[string]int           // how often each value comes; of others than arrays and objects
 	min, max float64                  // of the numbers
-	scale    int                      // digits behind the point, at most; over maxScale if one has an exponent
+	scale    int                      // digits behind the point, at most, of those that are amounts
+	odd      []string                 // values that do not fit the role, or some of them
+	bad      int                      // how many do not
 	times    [len(units)]int          // values that are a time near that of their record, by unit
 }
 
@@ -85,33 +87,34 @@ var units = [...]event.Unit{event.Millis, event.RFC3339, event.ISO8601, event.Se
 func Read(ctx context.Context, records []event.Record, from Schemas, isPath func(string) bool) *Facts {
 	f := &Facts{Records: len(records), from: from, first: math.MaxInt64}
 	d := newDecoder(from)
-	forms, most := map[form][]document{}, form{}
+	forms, usual := map[form][]document{}, form{}
 	for i := range records {
 		rec := &records[i]
 		f.first, f.last = min(f.first, rec.Time), max(f.last, rec.Time)
 		of, trees, name := d.read(ctx, rec)
 		switch {
 		case trees != nil:
-			if forms[of] = append(forms[of], document{rec, trees}); len(forms[of]) > len(forms[most]) {
-				most = of
+			if forms[of] = append(forms[of], document{rec, trees}); len(forms[of]) > len(forms[usual]) {
+				usual = of
 			}
 		case name != "":
 			f.Named++
 			f.Schema = cmp.Or(f.Schema, name)
 		}
 	}
-	f.Trouble, f.Read = d.trouble, len(forms[most])
-	f.Format, f.Framed = most.format, most.format.HasSchema() && from.File == nil
+	f.Trouble, f.Read = d.trouble, len(forms[usual])
+	f.Format, f.Framed = usual.format, usual.format.HasSchema() && from.File == nil
 	whole := ""
-	if most.whole {
+	if usual.whole {
 		whole = event.Whole
 	}
-	f.events = look(forms[most], whole, isPath)
-	for _, path := range f.arrays {
-		if most.whole || strings.ContainsAny(path, `.[:"`) || event.CheckEach(f.Format, path) != nil { // inside of something
+	single := look(forms[usual], whole, isPath)
+	f.events = single
+	for _, path := range single.arrays {
+		if usual.whole || strings.ContainsAny(path, `.[:"`) || event.CheckEach(f.Format, path) != nil { // inside of something
 			continue
 		}
-		if e := look(forms[most], path, isPath); e.Events > f.Events && e.haveTimes() {
+		if e := look(forms[usual], path, isPath); e.Events > f.Events && e.areEvents(&single) {
 			f.events = e
 		}
 	}
@@ -144,12 +147,14 @@ func look(documents []document, each string, isPath func(string) bool) events {
 	return e
 }
 
-// haveTimes reports whether the elements of an array look like events: nine of ten have a time
-// of their own, which is near that of the record. Lines of an order, for example, have none.
-func (e *events) haveTimes() bool {
-	return slices.ContainsFunc(e.fields, func(x *field) bool {
-		return x.inEvent() && 10*slices.Max(x.times[:]) >= 9*e.Events
-	})
+// areEvents reports whether the elements of an array look like events: they have a time of their own, which is near that
+// of the record. Lines of an order, for example, have none. Where the records have a time too, the elements must
+// have ids. What several gateways say of one message, for example, has none.
+func (e *events) areEvents(records *events) bool {
+	times := func(e *events) bool {
+		return slices.ContainsFunc(e.fields, func(x *field) bool { return x.inEvent() && most(slices.Max(x.times[:]), e.Events) })
+	}
+	return times(e) && (!times(records) || slices.ContainsFunc(e.choose()[eventID], (*field).inEvent))
 }
 
 // event notes the values of an event: its own, those beside it, and those of the key and the headers.
@@ -249,10 +254,9 @@ func (e *events) note(path string, v event.Value) {
 	if v.Type == event.Number {
 		n, _ := v.Float()
 		x.min, x.max = min(x.min, n), max(x.max, n)
-		_, behind, _ := bytes.Cut(v.Bytes, []byte("."))
-		if x.scale = max(x.scale, len(behind)); bytes.ContainsAny(v.Bytes, "eE") {
-			x.scale = math.MaxInt
-		}
+	}
+	if digits, ok := amountDigits(v); ok {
+		x.scale = max(x.scale, digits)
 	}
 	for i, unit := range units {
 		if t, ok := v.Time(unit); ok && t > e.at-near && t < e.at+near {
@@ -261,13 +265,21 @@ func (e *events) note(path string, v event.Value) {
 	}
 }
 
-// only reports whether all values are of these types.
-func (x *field) only(types ...event.Type) bool {
-	n := 0
+// of counts the values of some types.
+func (x *field) of(types ...event.Type) (n int) {
 	for _, t := range types {
 		n += x.types[t]
 	}
-	return n == x.present
+	return n
+}
+
+// most reports whether n of some are nearly all. One record in twenty may be damaged.
+func most(n, of int) bool { return 20*n >= 19*of }
+
+// Has reports whether events have a value at a path.
+func (f *Facts) Has(path string) bool {
+	x := f.byPath[path]
+	return x != nil && x.present > 0
 }
 
 // inEvent reports whether a field is one of the event itself, and not of its record.
@@ -295,14 +307,16 @@ func (x *field) column() int {
 // parent returns the path without its last key.
 func (x *field) parent() string { return strings.TrimSuffix(x.path, x.last()) }
 
-// overlaps reports whether the path is also that of an object, which one job cannot read as
+// overlaps reports whether the path is also that of an object in more than a few events. One job cannot read it as
 // both.
 func (x *field) overlaps(all []*field) bool {
-	inside := func(a, b string) bool {
-		rest, ok := strings.CutPrefix(a, b)
-		return ok && rest != "" && strings.ContainsAny(rest[:1], ".[")
-	}
 	return slices.ContainsFunc(all, func(o *field) bool {
-		return o.present > 0 && (inside(o.path, x.path) || inside(x.path, o.path))
+		return !most(x.present, x.present+o.present) && (inside(o.path, x.path) || inside(x.path, o.path))
 	})
+}
+
+// inside reports whether path a leads into the value at b.
+func inside(a, b string) bool {
+	rest, ok := strings.CutPrefix(a, b)
+	return ok && rest != "" && strings.ContainsAny(rest[:1], ".[")
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"weir/event"
 )
@@ -39,7 +41,7 @@ type jobText struct {
 // line writes a line. What is behind a tab is a remark, if it is not empty.
 func (j *jobText) line(format string, args ...any) {
 	text, remark, _ := strings.Cut(fmt.Sprintf(format, args...), "\t")
-	if remark != "" {
+	if remark = strings.TrimPrefix(remark, "; "); remark != "" {
 		text = fmt.Sprintf("%-70s # %s", text, remark)
 	}
 	j.WriteString(text + "\n")
@@ -68,7 +70,7 @@ func (j *jobText) about(topic string) {
 func (j *jobText) table() {
 	width := len("field")
 	for _, x := range j.fields {
-		width = max(width, len(event.PathText(x.path)))
+		width = max(width, utf8.RuneCountInString(x.name()))
 	}
 	width = min(width, 50)
 	j.line("#\n# %-*s  present  distinct  values", width, "field")
@@ -89,7 +91,7 @@ func (j *jobText) table() {
 
 // describe says what the values are: their types, the most frequent, or the range.
 func (x *field) describe() string {
-	const most = 4
+	const few = 4
 	var kinds []string
 	for k, name := range []string{event.Composite: "array", event.Bool: "bool", event.Null: "null", event.Number: "number", event.String: "text"} {
 		if x.types[k] > 0 {
@@ -97,16 +99,16 @@ func (x *field) describe() string {
 		}
 	}
 	text := strings.Join(kinds, ", ")
-	if len(x.values) > most && x.only(event.Number) {
+	if len(x.values) > few && x.of(event.Number) == x.present {
 		return fmt.Sprintf("%s from %s to %s", text, strconv.FormatFloat(x.min, 'f', -1, 64), strconv.FormatFloat(x.max, 'f', -1, 64))
 	}
 	values := slices.SortedFunc(maps.Keys(x.values), func(a, b string) int {
 		return cmp.Or(cmp.Compare(x.values[b], x.values[a]), cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 	})
-	for i, v := range values[:min(len(values), most)] {
+	for i, v := range values[:min(len(values), few)] {
 		text += [...]string{": ", ", "}[min(i, 1)] + printable(v)
 	}
-	if len(values) > most {
+	if len(values) > few {
 		text += " and more"
 	}
 	return text
@@ -115,11 +117,18 @@ func (x *field) describe() string {
 // job writes the job.
 func (j *jobText) job(name, topic string) {
 	j.line("jobs:\n  - name: %s\n    topic: %s", quote(name), quote(topic))
+	if j.Presets != nil {
+		j.line("    # preset: %s\treads these events too, in place of what follows", strings.Join(j.Presets, " or "))
+	}
 	if j.Format != event.JSON {
 		j.line("    format: %v", j.Format)
 	}
 	if j.Each != "" {
-		j.line("    each: %s", quote(event.PathText(j.Each)))
+		other := ""
+		if j.Each != event.Whole {
+			other = "without each every record is one event, and paths begin in it"
+		}
+		j.line("    each: %s\t%s", quote(event.PathText(j.Each)), other)
 	} else if j.arrays != nil {
 		j.line("    # each: %s\twould count the elements of an array as the events, with paths inside of them; arrays: %s", quote(event.PathText(j.arrays[0])), printable(strings.Join(j.arrays, " ")))
 	}
@@ -130,11 +139,14 @@ func (j *jobText) job(name, topic string) {
 		j.line("    message: %s", quote(j.from.Message))
 	}
 	if times := j.choice[eventTime]; times != nil {
-		others := ""
+		others, fields := "", times[:1:1]
 		for i, x := range times[1:] {
 			others += fmt.Sprintf("%s%s (%v)", [...]string{"; others: ", ", "}[min(i, 1)], x.name(), units[x.unit()])
+			if len(fields) == 1 && times[0].present < j.Events && x.unit() == times[0].unit() { // where the first is missing
+				fields = append(fields, x)
+			}
 		}
-		j.line("    time: {field: %s, unit: %v}\t%s have it%s", paths(times[0]), units[times[0].unit()], share(times[0].present, j.Events), others)
+		j.line("    time: {field: %s, unit: %v}\t%s have %s%s%s", paths(fields...), units[times[0].unit()], share(times[0].present, j.Events), times[0].name(), outliers(times[0]), others)
 	} else {
 		j.line("    time: {unit: record}\tno field is a time within a day of its record's: this is the timestamp of the record")
 	}
@@ -150,14 +162,17 @@ func (j *jobText) job(name, topic string) {
 		if x.present < j.Events {
 			lacks = ", default: none"
 		}
-		j.line("      - {name: %s, field: %s%s}\t%d values, in %s", j.column(x), paths(x), lacks, len(x.values), share(x.present, j.Events))
+		j.line("      - {name: %s, field: %s%s}\t%d values, in %s%s", j.column(x), paths(x), lacks, len(x.values), share(x.present, j.Events), outliers(x))
 	}
 	if ids := j.choice[eventID]; ids != nil {
-		exact := ""
+		exact, about := "", "another value in every event"
+		if n := len(ids[0].values); n < j.Events {
+			about = fmt.Sprintf("%d values in %d events: an event that comes again counts once", n, j.Events)
+		}
 		if j.Each != "" {
 			exact = ", exact: true"
 		}
-		j.line("    dedupe: {field: %s%s}\tanother value in every event", paths(ids[0]), exact)
+		j.line("    dedupe: {field: %s%s}\t%s%s", paths(ids[0]), exact, about, outliers(ids[0]))
 	}
 	j.measures()
 }
@@ -177,18 +192,26 @@ func (j *jobText) measures() {
 		j.line("    measures:")
 	}
 	if users != nil {
-		j.line("      - {name: users, kind: hll, field: %s%s}\t%s", paths(users...), j.optional(users...), others("others: ", left))
+		j.line("      - {name: users, kind: hll, field: %s%s%s}\t%s%s", paths(users...), j.optional(users...), skip(users...), others("others: ", left), outliers(users...))
 	}
 	if lon, lat := j.position(); lon != nil {
-		place := fmt.Sprintf("lon: %s, lat: %s, optional: true}", paths(lon), paths(lat))
+		bad := skip(lon, lat)
+		if lon.present != lat.present {
+			bad = ", bad: skip"
+		}
+		place := fmt.Sprintf("lon: %s, lat: %s, optional: true%s}", paths(lon), paths(lat), bad)
 		if users != nil {
-			j.line("      - {name: places, kind: geo, member: %s, %s", paths(users...), place)
+			j.line("      - {name: places, kind: geo, member: %s, %s\t%s", paths(users...), place, outliers(lon, lat))
 		} else {
 			j.line("      # - {name: places, kind: geo, member: ID, %s\tpositions: for ID, write the field that says whose they are", place)
 		}
 	}
 	for _, x := range amounts {
-		j.line("      - {name: %s, kind: sum, field: %s, scale: %d%s}", j.column(x), paths(x), x.scale, j.optional(x))
+		kind := fmt.Sprintf("kind: sum, field: %s, scale: %d", paths(x), x.scale)
+		if levelWords.MatchString(x.last()) {
+			kind = "kind: quantile, field: " + paths(x)
+		}
+		j.line("      - {name: %s, %s%s%s}\t%s", j.column(x), kind, j.optional(x), skip(x), outliers(x))
 	}
 }
 
@@ -214,6 +237,28 @@ func (j *jobText) optional(fields ...*field) string {
 		return ""
 	}
 	return ", optional: true"
+}
+
+// skip returns the setting of a measure that leaves out values which it cannot take.
+func skip(fields ...*field) string {
+	if slices.ContainsFunc(fields, func(x *field) bool { return x.bad > 0 }) {
+		return ", bad: skip"
+	}
+	return ""
+}
+
+// outliers names values of fields that do not fit.
+func outliers(fields ...*field) string {
+	text := ""
+	for _, x := range fields {
+		if x.bad > 0 {
+			text += fmt.Sprintf("; %d of %s do not fit", x.bad, x.name())
+		}
+		for i, odd := range x.odd[:min(len(x.odd), 3)] {
+			text += [...]string{": ", ", "}[min(i, 1)] + printable(odd)
+		}
+	}
+	return text
 }
 
 // first returns the first n fields, and the others.
@@ -250,6 +295,9 @@ var plainPath = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$.-]*$`)
 
 // quote puts a text in quotes unless it is a plain word of YAML.
 func quote(text string) string {
+	if strings.Contains(text, `"`) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	}
 	if !plainPath.MatchString(text) || slices.Contains([]string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}, strings.ToLower(text)) {
 		return strconv.Quote(text)
 	}
@@ -263,7 +311,7 @@ func printable(text string) string {
 		text = string(r[:most]) + "…"
 	}
 	quoted := strconv.Quote(text)
-	if plain := quoted[1 : len(quoted)-1]; plain == text && text != "" && !strings.ContainsAny(text, " ,") {
+	if plain := quoted[1 : len(quoted)-1]; strings.ReplaceAll(plain, `\"`, `"`) == text && text != "" && !strings.ContainsAny(text, " ,") {
 		return text
 	}
 	return quoted
