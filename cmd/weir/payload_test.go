@@ -15,7 +15,7 @@ import (
 	"weir/window"
 )
 
-// A payload is a record as somebody's producer writes it. In a value NOW, SECONDS and ISO are its time, and I is its number.
+// A payload is a record as another program's producer writes it. In a value NOW, SECONDS and ISO are its time, and I is its number.
 type payload struct {
 	value, key string
 	headers    [][2]string
