@@ -40,7 +40,7 @@ var sizeUnits = []unit{
 func ParseDuration(text string) (Duration, error) {
 	n, ok := parseUnits(text, durationUnits[:6])
 	if !ok && calendar.MatchString(text) {
-		return 0, fmt.Errorf("%q is no duration, because its length changes; ask for calendar months in SQL: clicks_calendar(…, unit = 'month')", text)
+		return 0, fmt.Errorf("%q is no duration, because its length changes; ask for calendar months in SQL, of the view JOB_calendar", text)
 	}
 	if !ok {
 		return 0, fmt.Errorf("%q is no duration; write whole numbers with units, such as 500ms, 30s, 1m, 1h30m, 24h or 7d", text)

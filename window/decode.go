@@ -511,8 +511,8 @@ func (d *Decoder) Float(e Entry, at int) (f float64, ok bool) {
 	return 0, false
 }
 
-// NotNumber returns what is said of a value that is no number. Some producers write a position as one text. Kafka Connect writes decimals as bytes, in JSON as base64, unless
-// it is told otherwise.
+// NotNumber returns what is said of a value that is no number. Some producers write a position as one text. Kafka
+// Connect writes decimals as bytes, in JSON as base64, unless it is told otherwise.
 func NotNumber(v *event.Value) string {
 	const plain = "is not a number"
 	if v.Type == event.String && bytes.Contains(v.Bytes, []byte(",")) {
